@@ -22,6 +22,7 @@ __all__ = [
     "ClientCredentials",
     "ClusterInUseError",
     "ClusterStartError",
+    "ConcurrentUseError",
     "ConfigurationError",
     "Consumer",
     "CorruptObjectError",
@@ -41,11 +42,16 @@ __all__ = [
     "Protobuf",
     "Record",
     "Replay",
+    "RetryTopics",
+    "Retrying",
     "SchemaRegistry",
     "SchemaRegistryError",
     "Security",
     "TokenFile",
     "Topic",
+    "TopicPartition",
+    "TopicPattern",
+    "TopicSource",
     "Transaction",
     "TransactionAbortedError",
     "UnreadableRecordError",
@@ -75,8 +81,10 @@ if TYPE_CHECKING:
     from bucketlog.client.log import connect as connect
     from bucketlog.client.partition_consumer import PartitionConsumer as PartitionConsumer
     from bucketlog.client.poison import DeadLetter as DeadLetter
+    from bucketlog.client.processing import Retrying as Retrying
     from bucketlog.client.producer import Delivery as Delivery
     from bucketlog.client.producer import Producer as Producer
+    from bucketlog.client.retry_topics import RetryTopics as RetryTopics
     from bucketlog.client.schemas.avro import Avro as Avro
     from bucketlog.client.schemas.protobuf import Protobuf as Protobuf
     from bucketlog.client.schemas.registry import SchemaRegistry as SchemaRegistry
@@ -84,11 +92,15 @@ if TYPE_CHECKING:
     from bucketlog.client.sending import Delivered as Delivered
     from bucketlog.client.topic import Record as Record
     from bucketlog.client.topic import Topic as Topic
+    from bucketlog.client.topic import TopicPartition as TopicPartition
+    from bucketlog.client.topic import TopicSource as TopicSource
+    from bucketlog.client.topic_pattern import TopicPattern as TopicPattern
     from bucketlog.client.transaction import Transaction as Transaction
     from bucketlog.embedded.cluster import ClusterStartError as ClusterStartError
     from bucketlog.embedded.cluster import EmbeddedCluster as EmbeddedCluster
     from bucketlog.log_format.errors import BucketlogError as BucketlogError
     from bucketlog.log_format.errors import ClusterInUseError as ClusterInUseError
+    from bucketlog.log_format.errors import ConcurrentUseError as ConcurrentUseError
     from bucketlog.log_format.errors import ConfigurationError as ConfigurationError
     from bucketlog.log_format.errors import CorruptObjectError as CorruptObjectError
     from bucketlog.log_format.errors import DataLossError as DataLossError
@@ -112,6 +124,7 @@ _HOMES = {
     "BucketlogError": "bucketlog.log_format.errors",
     "ClusterInUseError": "bucketlog.log_format.errors",
     "ClusterStartError": "bucketlog.embedded.cluster",
+    "ConcurrentUseError": "bucketlog.log_format.errors",
     "ConfigurationError": "bucketlog.log_format.errors",
     "Consumer": "bucketlog.client.consumer",
     "CorruptObjectError": "bucketlog.log_format.errors",
@@ -130,6 +143,8 @@ _HOMES = {
     "Producer": "bucketlog.client.producer",
     "Protobuf": "bucketlog.client.schemas.protobuf",
     "Record": "bucketlog.client.topic",
+    "RetryTopics": "bucketlog.client.retry_topics",
+    "Retrying": "bucketlog.client.processing",
     "Replay": "bucketlog.replaying.replay",
     "SchemaRegistry": "bucketlog.client.schemas.registry",
     "SchemaRegistryError": "bucketlog.log_format.errors",
@@ -137,6 +152,9 @@ _HOMES = {
     "TokenFile": "bucketlog.client.access_tokens",
     "ClientCredentials": "bucketlog.client.access_tokens",
     "Topic": "bucketlog.client.topic",
+    "TopicPartition": "bucketlog.client.topic",
+    "TopicSource": "bucketlog.client.topic",
+    "TopicPattern": "bucketlog.client.topic_pattern",
     "Transaction": "bucketlog.client.transaction",
     "TransactionAbortedError": "bucketlog.log_format.errors",
     "UnreadableRecordError": "bucketlog.client.decoding",

@@ -34,7 +34,19 @@ TokenSource = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file with a token, which another program keeps fresh, as Kubernetes does."""
+    """Source of access tokens: a file that another program renews, as Kubernetes does.
+
+    Args:
+        path: Path of the file, which contains one token.
+
+    Raises:
+        LogError: If the file cannot be read, or if its token is not valid. Each login raises this
+            error.
+
+    Examples:
+        >>> bucketlog.TokenFile("/var/run/secrets/kafka/token").path
+        '/var/run/secrets/kafka/token'
+    """
 
     path: str | PathLike[str]
 
@@ -52,9 +64,30 @@ class TokenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCredentials:
-    """Tokens for a program, from the token URL of a provider of OpenID Connect (the grant
-    `client_credentials`). `ca_file`: the authorities to trust there; None: those of the system.
-    Raises `ConfigurationError`."""
+    """Source of access tokens for a program: a provider of OpenID Connect (grant
+    `client_credentials`, RFC 6749, section 4.4).
+
+    Args:
+        token_url: Address of the provider's token endpoint, with `https://`.
+        client_id: Name of the program at the provider.
+        client_secret: Secret of the program.
+        scope: Scopes to ask for, separated by spaces; None means the provider's default.
+        ca_file: File with the certificates of the authorities that the program trusts for this
+            address, in PEM; None means those of the system.
+        timeout_s: Longest time that a request waits for the provider, in seconds. Default: 10.
+
+    Raises:
+        ConfigurationError: If the address or the file is not valid.
+        LogError: If the provider gives no token. Each login raises this error.
+
+    Examples:
+        >>> bucketlog.ClientCredentials(
+        ...     token_url="https://login.example.com/token",
+        ...     client_id="billing",
+        ...     client_secret="a long secret",
+        ... )
+        ClientCredentials(token_url='https://login.example.com/token', client_id='billing', ...)
+    """
 
     token_url: str
     client_id: str

@@ -68,11 +68,25 @@ OPERATIONS: Mapping[AclResourceName, tuple[AclOperationName, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acl:
-    """One rule: the principal is allowed or denied the operation on the resource.
+    """Access rule: a principal is allowed or denied an operation on a resource.
 
-    `principal`: as `User:ann`; `User:*` is everyone. `name`: of the topic, group, transactional id
-    or user; `*` is every name; a cluster has one name, which is the default. `host`: an address, or
-    `*` for all.
+    Args:
+        principal: Type and name of the principal, as in `User:ann`; `User:*` means everyone.
+        operation: Kafka's name of the operation, such as "READ", "WRITE" or "ALL".
+        resource: Type of the resource: "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID",
+            "DELEGATION_TOKEN" or "USER".
+        name: Name of the topic, group, transactional id or user; `*` means every name. A cluster
+            needs no name.
+        pattern: "LITERAL" for this name alone, "PREFIXED" for all names that begin with it.
+        permission: "ALLOW" or "DENY". A denial goes before all permissions.
+        host: Address of the client; `*` means every address.
+
+    Examples:
+        >>> rule = bucketlog.Acl(
+        ...     principal="User:ann", operation="READ", resource="TOPIC", name="orders"
+        ... )
+        >>> print(rule)
+        ALLOW User:ann READ on TOPIC orders
     """
 
     principal: str
@@ -88,7 +102,7 @@ class Acl:
             object.__setattr__(self, "name", CLUSTER_NAME)
 
     def __str__(self) -> str:
-        """As in `ALLOW User:ann READ on TOPIC orders`."""
+        """Write the rule as in `ALLOW User:ann READ on TOPIC orders`."""
         verb = f"{self.permission} {self.principal} {self.operation}"
         name = self.name + ("…" if self.pattern == "PREFIXED" else "")
         where = "" if self.host == WILDCARD else f" from {self.host}"

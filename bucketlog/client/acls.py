@@ -72,7 +72,18 @@ class _Filter(NamedTuple):
 
 
 class AclAdmin:
-    """`log.acls`. Raises `LogError`."""
+    """Administration of access rules (KIP-140, KIP-290). Used for `log.acls`.
+
+    Examples:
+        >>> rule = bucketlog.Acl(
+        ...     principal="User:ann", operation="READ", resource="TOPIC", name="orders"
+        ... )
+        >>> try:
+        ...     log.acls.create([rule])
+        ... except bucketlog.LogError as error:  # this cluster has no access rules
+        ...     print(error.code)
+        SECURITY_DISABLED
+    """
 
     def __init__(
         self, admin: Admin, config: Mapping[str, Any], security: Security | None = None
@@ -92,9 +103,24 @@ class AclAdmin:
         name: str | None = None,
         pattern: AclPatternFilter = "ANY",
     ) -> list[Acl]:
-        """The rules that match all that is given, sorted.
+        """List the rules that match all given arguments, in their order.
 
-        With the pattern MATCH, those that apply to `name`: its own, those of its prefixes, and `*`.
+        Args:
+            principal: Principal, as in `User:ann`; None means all principals.
+            host: Address; None means all hosts.
+            operation: Kafka's name of the operation; None means all operations.
+            permission: "ALLOW" or "DENY"; None means both.
+            resource: Type of the resource; None means all types.
+            name: Name of the resource; None means all names.
+            pattern: "LITERAL", "PREFIXED", or "ANY" for both. "MATCH" means all rules that apply to
+                `name`: those of this name, of its prefixes, and of `*`.
+
+        Returns:
+            The matching rules.
+
+        Raises:
+            ConfigurationError: If an argument is not valid.
+            LogError: If no broker answers, or if it refuses.
         """
         if name is not None and resource is None:
             raise ConfigurationError(f"the name {name!r} of which resource?", remedy="give it, too")
@@ -114,7 +140,15 @@ class AclAdmin:
         return sorted(_read_all(answer, doing), key=_order)
 
     def create(self, acls: Iterable[Acl]) -> None:
-        """Create all rules at once. A rule that exists already stays as it is."""
+        """Create rules, all at once. Existing rules are not changed.
+
+        Args:
+            acls: Rules to create.
+
+        Raises:
+            ConfigurationError: If a rule is not valid.
+            LogError: If the broker refuses a rule. Its message names the rule.
+        """
         rules = [checked(acl) for acl in acls]
         if not rules:
             return
@@ -131,8 +165,19 @@ class AclAdmin:
             answer.tags()
 
     def delete(self, acls: Iterable[Acl]) -> Sequence[Acl]:
-        """Delete all these rules at once. Returns those that existed. If a broker was asked that
-        did not answer, the rules may be deleted, and are not returned."""
+        """Delete rules, all at once.
+
+        Args:
+            acls: Rules to delete.
+
+        Returns:
+            The rules that existed. If a first broker did not answer, rules that it deleted are
+            missing.
+
+        Raises:
+            ConfigurationError: If a rule is not valid.
+            LogError: If the broker refuses.
+        """
         rules = [checked(acl) for acl in acls]
         if not rules:
             return ()
@@ -161,12 +206,22 @@ class AclAdmin:
         deleted: Iterable[Acl] = (),
         timeout_s: float = WAIT_S,
     ) -> int:
-        """Wait until every live broker has the rules `created`, and has none of `deleted`. Without
-        both, until all brokers have the same rules as one of them.
+        """Wait until all live brokers enforce changed rules.
 
-        Returns the number of brokers. Raises `LogError` REQUEST_TIMED_OUT, which names a broker
-        that does not have the rules. Such a broker refuses everyone but super users once it has not
-        heard of the sequencer for BUCKETLOG_AUTHORIZATION_STALENESS_MS_MAX.
+        Without rules, wait until all brokers have the same rules. A broker that has not heard of
+        the sequencer for BUCKETLOG_AUTHORIZATION_STALENESS_MS_MAX refuses everyone but super users.
+
+        Args:
+            created: Rules that all brokers must have.
+            deleted: Rules that no broker may have.
+            timeout_s: Longest wait, in seconds. Default: 30.
+
+        Returns:
+            The number of brokers.
+
+        Raises:
+            ConfigurationError: If a rule is in both lists.
+            LogError: With the code REQUEST_TIMED_OUT, and the name of a broker that lacks a change.
         """
         wanted = _Wanted({checked(acl) for acl in created}, {checked(acl) for acl in deleted})
         if both := wanted.present & wanted.absent:

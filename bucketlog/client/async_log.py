@@ -18,20 +18,29 @@ from bucketlog.client.log import (
     DEFAULT_BOOTSTRAP,
     TRANSACTION_TIMEOUT_S,
     Log,
-    check_reachable,
 )
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
+    GROUP_DEFAULTS,
+    PARTITION_DEFAULTS,
+    PRODUCER_DEFAULTS,
+    TOPICS_DEFAULTS,
     GroupOptions,
     PartitionOptions,
     ProducerOptions,
+    TopicsGroupOptions,
+    TopicsOptions,
     check_names,
 )
+from bucketlog.client.reachable import check_reachable
 from bucketlog.client.security import Security
-from bucketlog.client.topic import Topic
+from bucketlog.client.signatures import documented_as, with_options
+from bucketlog.client.sources import SeveralTopics, Sources, sources_of
+from bucketlog.client.topic import Topic, TopicPartition
 from bucketlog.client.topics import Topics
 from bucketlog.client.transaction import Transaction
 from bucketlog.client.users import Users
+from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
@@ -49,9 +58,33 @@ def aconnect(
     security: Security | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> "AsyncLog":
-    """A cluster for asyncio: `async with bucketlog.aconnect() as log`; arguments as `connect`'s.
+    """Connect to a cluster from asyncio, as in `async with bucketlog.aconnect() as log`.
 
-    Entering the block raises `LogError` if nothing listens there, or if TLS or the login fails.
+    The start of the block connects.
+
+    Args:
+        bootstrap: Addresses of brokers, comma-separated, as `host:port`. One is enough: it names
+            the others.
+        client_id: Name of this program in the brokers' logs and metrics.
+        timeout_s: Longest time that a request waits for its answer, in seconds. Default: 10.
+        security: TLS and a login; None means plain text without a login.
+        config: Further settings of librdkafka for all clients of this connection, which override
+            all others; None means no further settings.
+
+    Returns:
+        A connection. Use it as an asynchronous context manager.
+
+    Raises:
+        ConfigurationError: If an address or a setting is not valid.
+        LogError: If no broker answers at these addresses, or if TLS or the login fails. The start
+            of the block raises this error.
+
+    Examples:
+        >>> async def names():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         return [topic.name for topic in await log.topics.list()]
+        >>> asyncio.run(names())
+        ['orders']
     """
     return AsyncLog(
         Log(bootstrap, client_id=client_id, timeout_s=timeout_s, security=security, config=config)
@@ -73,7 +106,16 @@ def _in_thread(
 
 
 class AsyncTopics:
-    """`Topics`, each verb with `await`."""
+    """Administration of topics for asyncio: the methods of `Topics`, with `await`. Used for
+    `log.topics`.
+
+    Examples:
+        >>> async def partitions():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         return await log.topics.partition_count(orders)
+        >>> asyncio.run(partitions())
+        1
+    """
 
     def __init__(self, waiting: Topics) -> None:
         self._waiting = waiting
@@ -85,11 +127,21 @@ class AsyncTopics:
     list = _in_thread(Topics.list)
     describe = _in_thread(Topics.describe)
     partition_count = _in_thread(Topics.partition_count)
+    trim = _in_thread(Topics.trim)
     delete = _in_thread(Topics.delete)
 
 
 class AsyncGroups:
-    """`Groups`, each verb with `await`."""
+    """Administration of groups for asyncio: the methods of `Groups`, with `await`. Used for
+    `log.groups`.
+
+    Examples:
+        >>> async def groups():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         return await log.groups.list()
+        >>> asyncio.run(groups())
+        []
+    """
 
     def __init__(self, waiting: Groups) -> None:
         self._waiting = waiting
@@ -101,7 +153,17 @@ class AsyncGroups:
 
 
 class AsyncUsers:
-    """`Users`, each verb with `await`."""
+    """Administration of users for asyncio: the methods of `Users`, with `await`. Used for
+    `log.users`.
+
+    Examples:
+        >>> async def add_user():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         await log.users.set_password("ann", "a long secret")
+        ...         return [each.user for each in await log.users.list()]
+        >>> asyncio.run(add_user())
+        ['ann']
+    """
 
     def __init__(self, waiting: Users) -> None:
         self._waiting = waiting
@@ -112,7 +174,19 @@ class AsyncUsers:
 
 
 class AsyncAcls:
-    """`AclAdmin`, each verb with `await`."""
+    """Administration of access rules for asyncio: the methods of `AclAdmin`, with `await`. Used for
+    `log.acls`.
+
+    Examples:
+        >>> async def rules():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         return await log.acls.list(principal="User:ann")
+        >>> try:
+        ...     asyncio.run(rules())
+        ... except bucketlog.LogError as error:
+        ...     print(error.code)
+        SECURITY_DISABLED
+    """
 
     def __init__(self, waiting: AclAdmin) -> None:
         self._waiting = waiting
@@ -123,8 +197,26 @@ class AsyncAcls:
     wait = _in_thread(AclAdmin.wait)
 
 
-class AsyncLog:
-    """A cluster. Leaving the `async with` block closes what it opened and nobody closed before."""
+class AsyncLog(DisplayedObject):
+    """Connection to a cluster for asyncio. Made by `aconnect`.
+
+    Leaving the `async with` block closes all producers and consumers that are still open.
+
+    Attributes:
+        topics: Administration of topics, an `AsyncTopics`.
+        groups: Administration of consumer groups, an `AsyncGroups`.
+        users: Administration of users and their passwords, an `AsyncUsers`.
+        acls: Administration of access rules, an `AsyncAcls`.
+        bootstrap: Addresses of brokers, as given to `aconnect`.
+
+    Examples:
+        >>> async def send():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         async with log.producer() as producer:
+        ...             return await producer.send(orders, Order(id="3", amount=1.5), key="ann")
+        >>> asyncio.run(send())
+        Delivered(topic='orders', partition=0, offset=2)
+    """
 
     def __init__(self, log: Log) -> None:
         self.bootstrap = log.bootstrap
@@ -134,14 +226,26 @@ class AsyncLog:
         self.acls = AsyncAcls(log.acls)
         self._log = log
         self._producers: list[AsyncProducer] = []
-        self._consumers: list[AsyncConsumer[Any, Any]] = []
+        self._consumers: list[AsyncConsumer[Any, Any, Any]] = []
+
+    def _description(self) -> Description:
+        return self._log._description()
 
     async def cluster_id(self) -> str:
-        """As the brokers give it. Raises `LogError`."""
+        """Return the id of the cluster, as its brokers report it.
+
+        Returns:
+            The id of the cluster.
+
+        Raises:
+            LogError: If no broker answers.
+        """
         return await asyncio.to_thread(self._log.cluster_id)
 
+    @with_options((ProducerOptions, PRODUCER_DEFAULTS))
+    @documented_as(Log.producer)
     def producer(self, **options: Unpack[ProducerOptions]) -> AsyncProducer:
-        """A producer, with the options of `Log.producer`, for the event loop that runs now."""
+        """The producer belongs to the event loop that runs now."""
         producer = AsyncProducer(
             self._log.producer_config(options),
             delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
@@ -149,19 +253,20 @@ class AsyncLog:
         self._producers.append(producer)
         return producer
 
+    @with_options((ProducerOptions, PRODUCER_DEFAULTS))
+    @documented_as(Log.transaction)
     def transaction(
         self,
         transactional_id: str,
         *,
-        consumer: AsyncGroupConsumer[Any, Any] | None = None,
+        consumer: AsyncGroupConsumer[Any, Any, Any] | None = None,
         timeout_s: float = TRANSACTION_TIMEOUT_S,
         **options: Unpack[ProducerOptions],
     ) -> AsyncTransaction:
-        """A transaction for `async with`, with the arguments of `Log.transaction`. The start of the
-        block raises the errors of `Log.transaction`."""
+        """The block is an `async with` block. Its start raises all errors."""
         check_names("producer", options)
 
-        def make(waiting: GroupConsumer[Any, Any] | None) -> Transaction:
+        def make(waiting: GroupConsumer[Any, Any, Any] | None) -> Transaction:
             return self._log.transaction(
                 transactional_id, consumer=waiting, timeout_s=timeout_s, **options
             )
@@ -176,23 +281,42 @@ class AsyncLog:
     def consumer(
         self, topic: Topic[K, V], *, group: str, **options: Unpack[GroupOptions]
     ) -> AsyncGroupConsumer[K, V]: ...
+    @overload
     def consumer(
-        self, topic: Topic[K, V], *, group: str | None = None, **options: Any
-    ) -> AsyncConsumer[K, V]:
-        """A consumer, with the options of `Log.consumer`; it connects when it is first awaited."""
+        self, topic: SeveralTopics[K, V], **options: Unpack[TopicsOptions]
+    ) -> AsyncConsumer[K, V, TopicPartition]: ...
+    @overload
+    def consumer(
+        self, topic: SeveralTopics[K, V], *, group: str, **options: Unpack[TopicsGroupOptions]
+    ) -> AsyncGroupConsumer[K, V, TopicPartition]: ...
+    @with_options(
+        (PartitionOptions, PARTITION_DEFAULTS),
+        (GroupOptions, GROUP_DEFAULTS),
+        (TopicsOptions, TOPICS_DEFAULTS),
+    )
+    @documented_as(Log.consumer)
+    def consumer(self, topic: object, *, group: str | None = None, **options: Any) -> Any:
+        """The consumer connects when it is first awaited. This call raises the errors of opening
+        it."""
         check_names("consumer", options)
-        consumer: AsyncConsumer[K, V]
+        sources: Sources[Any, Any, Any] = sources_of(topic)
+        consumer: AsyncConsumer[Any, Any, Any]
         if group is None:
-            consumer = AsyncConsumer(topic, lambda: self._log.consumer(topic, **options))
+            consumer = AsyncConsumer(sources, lambda: self._log._open_partitions(sources, options))
         else:
             consumer = AsyncGroupConsumer(
-                topic, lambda: self._log.consumer(topic, group=group, **options)
+                sources, lambda: self._log._open_member(sources, group, options)
             )
         self._consumers.append(consumer)
         return consumer
 
     async def close(self) -> None:
-        """Close every producer and consumer; raises the first producer's failure, if any."""
+        """Close all producers and consumers.
+
+        Raises:
+            LogError: If records of a producer were not delivered. Raises the first failure, after
+                everything is closed.
+        """
         await self.__aexit__(None, None, None)
 
     async def __aenter__(self) -> Self:

@@ -30,6 +30,7 @@ from bucketlog.client.sending import (
     queue_full,
 )
 from bucketlog.client.topic import Headers, Topic, check_topic
+from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError, LogError
 
 K = TypeVar("K")
@@ -43,9 +44,21 @@ _IDLE_S = 1.0
 
 
 class AsyncDelivery(DeliveryState):
-    """One sent record: `await` it for where it stands. Raises `LogError`.
+    """Handle of one sent record. Returned by `AsyncProducer.send`.
 
-    It may be awaited later, more than once, or never; to stop waiting does not take it back.
+    `await` it for the place of the record. You may await it later, more than once, or never. If the
+    task is cancelled while it waits, the record is still sent.
+
+    Raises:
+        LogError: If the record was not delivered.
+
+    Examples:
+        >>> async def send():
+        ...     async with bucketlog.aconnect("localhost:9092") as log, log.producer() as producer:
+        ...         delivery = producer.send(orders, Order(id="3", amount=1.5))
+        ...         return (await delivery).offset
+        >>> asyncio.run(send())
+        2
     """
 
     __slots__ = ("_producer", "_waiters")
@@ -71,7 +84,7 @@ class AsyncDelivery(DeliveryState):
             self._producer._reports.woken.extend(self._waiters)
 
     def _refuse(self, error: BucketlogError) -> None:
-        """It was never queued."""
+        """Fail a record that was never queued."""
         self._error = error
         self._outbox.keep(error, self)
         for waiter in self._waiters:
@@ -85,10 +98,19 @@ class _WaitingRecord(NamedTuple):
     until_s: float
 
 
-class AsyncProducer:
-    """Sends typed records; made by `AsyncLog.producer`, used by `async with` in one event loop.
+class AsyncProducer(DisplayedObject):
+    """Producer of typed records for asyncio. Made by `AsyncLog.producer`, and used with `async
+    with`.
 
-    Leaving the block flushes.
+    Leaving the block waits until all records are delivered. A producer belongs to one event loop.
+
+    Examples:
+        >>> async def send():
+        ...     async with bucketlog.aconnect("localhost:9092") as log, log.producer() as producer:
+        ...         values = [Order(id="3", amount=1.5), Order(id="4", amount=2.5)]
+        ...         return await producer.send_many(orders, values, key=lambda order: order.id)
+        >>> asyncio.run(send())
+        2
     """
 
     def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
@@ -100,6 +122,9 @@ class AsyncProducer:
         self._reports = _Reports(self._outbox, self._loop, self._line, self._advance)
         self._closed = False
 
+    def _description(self) -> Description:
+        return self._outbox.description(is_closed=self._closed)
+
     def send(
         self,
         topic: Topic[K, V],
@@ -110,11 +135,28 @@ class AsyncProducer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> AsyncDelivery:
-        """Queue one record at once; `await` what this returns for its partition and offset.
+        """Queue one record, without a wait.
 
-        Records go in the order of these calls. As `Producer.send`, but a full queue is waited for
-        by the `await`, and so is a schema registry that the format asks: until then the value must
-        not change. Raises `InvalidDataError`; `LogError` QUEUE_FULL where too many wait.
+        Records are sent in the order of these calls. If the queue is full, the `await` of the
+        handle waits for room. If the format must ask a schema registry, the `await` waits for it:
+        do not change the value before.
+
+        Args:
+            topic: Topic of the record.
+            value: Value of the record; None means a tombstone.
+            key: Key of the record; None means no key.
+            headers: Names and values of headers; None means no headers.
+            partition: Number of the partition; None means that the key decides, by murmur2 as in
+                Kafka's Java client, or chance if there is no key.
+            timestamp_ms: Time of the record, in milliseconds since 1970 UTC; None means now.
+
+        Returns:
+            A handle. `await` it for the partition and the offset.
+
+        Raises:
+            ConfigurationError: If the producer is closed.
+            InvalidDataError: If the value, the key or a header does not have the declared type.
+            LogError: With the code QUEUE_FULL if 100,000 records already wait for room.
         """
         if self._closed:
             raise closed()
@@ -142,9 +184,22 @@ class AsyncProducer:
     async def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """Send many records and wait until all are delivered; returns how many.
+        """Send many records, and wait until all are delivered.
 
-        `key` computes each one's key. Raises the first failure, with how many there were.
+        Args:
+            topic: Topic of the records.
+            values: Values of the records.
+            key: Function that computes the key of each value; None means records without keys.
+
+        Returns:
+            The number of records.
+
+        Raises:
+            ConfigurationError: If the producer is closed.
+            InvalidDataError: If a value or a key does not have the declared type. Earlier records
+                stay queued.
+            LogError: If records were not delivered. Raises the first failure, with a note of their
+                number.
         """
         if self._closed:
             raise closed()
@@ -167,9 +222,17 @@ class AsyncProducer:
         return tally.sent
 
     async def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until every record is delivered; raises the first failure that nobody has seen.
+        """Wait until all records are delivered.
 
-        Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
+        Args:
+            timeout_s: Longest wait, in seconds; None means as long as the producer tries to deliver
+                records.
+
+        Raises:
+            ConfigurationError: If the producer is closed.
+            LogError: If records were not delivered. Raises the first failure that no `await` has
+                raised.
+            TimeoutError: If records are left after `timeout_s`. They stay queued.
         """
         if self._closed:
             raise closed()
@@ -184,7 +247,12 @@ class AsyncProducer:
         self._outbox.raise_failures()
 
     async def close(self) -> None:
-        """Flush, then release the connections. Raises as `flush` does."""
+        """Wait until all records are delivered, then close the connections.
+
+        Raises:
+            LogError: If records were not delivered. Raises the first failure that no `await` has
+                raised.
+        """
         if self._closed:
             return
         self._closed = True
@@ -302,7 +370,7 @@ class _Reports:
         self._line = line
         self._advance = advance
         self._resuming = False
-        """The loop was told, and has not come to it yet."""
+        """The loop was notified, and has not handled it yet."""
         self._news = threading.Event()
         self._hurried = 0
         self._stopped = False
@@ -347,7 +415,7 @@ class _Reports:
                 self._outbox.poll(wait_s)
             if not self._hand_over():
                 break
-        kafka.close()
+        self._outbox.close()
         self._hand_over()
 
     def _hand_over(self) -> bool:

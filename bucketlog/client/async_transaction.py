@@ -9,6 +9,7 @@ from bucketlog.client.async_consumer import AsyncGroupConsumer
 from bucketlog.client.deferred_sends import prepare
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.sending import encoded
+from bucketlog.client.signatures import documented_as
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.transaction import Transaction
 from bucketlog.log_format.errors import ConfigurationError
@@ -18,16 +19,26 @@ V = TypeVar("V")
 
 
 class AsyncTransaction:
-    """One transaction, made by `AsyncLog.transaction` and used with `async with`.
+    """Transaction for asyncio: its records and offsets become visible together, or not at all
+    (KIP-98). Made by `AsyncLog.transaction`, and used with `async with`.
 
-    Only one task may use it at a time. If this task is cancelled in the block, it abandons the
-    transaction, and brokers abort it.
+    Only one task may use it at a time. If this task is cancelled in the block, brokers abort the
+    transaction after its timeout.
+
+    Examples:
+        >>> async def send():
+        ...     async with bucketlog.aconnect("localhost:9092") as log:
+        ...         async with log.transaction("billing-1") as transaction:
+        ...             await transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        ...         return transaction.is_committed
+        >>> asyncio.run(send())
+        True
     """
 
     def __init__(
         self,
-        make: Callable[[GroupConsumer[Any, Any] | None], Transaction],
-        consumer: AsyncGroupConsumer[Any, Any] | None,
+        make: Callable[[GroupConsumer[Any, Any, Any] | None], Transaction],
+        consumer: AsyncGroupConsumer[Any, Any, Any] | None,
     ) -> None:
         self._make = make
         self._consumer = consumer
@@ -35,6 +46,7 @@ class AsyncTransaction:
 
     @property
     def is_committed(self) -> bool:
+        """Whether the transaction was committed."""
         return self._transaction.is_committed
 
     @property
@@ -46,6 +58,7 @@ class AsyncTransaction:
             )
         return self._made
 
+    @documented_as(Transaction.send)
     async def send(
         self,
         topic: Topic[K, V],
@@ -56,24 +69,28 @@ class AsyncTransaction:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """As `Transaction.send`. Waits for room in the queue and for a schema registry."""
+        """Other tasks run during a wait. A format that must ask a schema registry waits for it,
+        too."""
         await prepare(topic, value=value, key=key)
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         if not self._transaction.put(record):
             await asyncio.to_thread(self._transaction.put_when_there_is_room, record)
 
+    @documented_as(Transaction.send_many)
     async def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """As `Transaction.send_many`. Another thread iterates over `values` and calls `key`."""
+        """Another thread iterates over `values` and calls `key`."""
         return await asyncio.to_thread(self._transaction.send_many, topic, values, key=key)
 
+    @documented_as(Transaction.abort)
     async def abort(self) -> None:
-        """As `Transaction.abort`."""
+        """Other tasks run during the wait."""
         await self._run(self._transaction.abort)
 
+    @documented_as(Transaction.commit)
     async def commit(self) -> None:
-        """As `Transaction.commit`. If the task is cancelled meanwhile, the outcome is unknown."""
+        """If the task is cancelled during the commit, the outcome is unknown."""
         await self._run(self._transaction.commit)
 
     async def _run(self, call: Callable[[], object]) -> None:

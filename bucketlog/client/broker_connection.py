@@ -48,19 +48,32 @@ class BrokerConnection:
 
     def ask(self, key: ApiKey, version: int, body: FrameWriter) -> FrameReader:
         """Send one request and return its answer. Raises `EOFError`, `OSError`."""
+        self.send(key, version, body)
+        return self.receive(flexible=body.flexible)
+
+    def send(
+        self, key: ApiKey, version: int, body: FrameWriter, *, body_tags: bytes = b"\0"
+    ) -> None:
+        """Send one request. Answers come in the order of the requests. `body_tags`: tagged fields
+        at the end of a flexible body, encoded. Raises `OSError`."""
         head = FrameWriter(flexible=False)
         head.int16(key)
         head.int16(version)
         head.int32(1)
         head.nullable_string("bucketlog")
-        tags = b"\0" if body.flexible else b""  # header and body end without tagged fields
-        frame = bytes(head.data) + tags + bytes(body.data) + tags
-        self._socket.sendall(_LENGTH.pack(len(frame)) + frame)
+        head_tags, body_tags = (b"\0", body_tags) if body.flexible else (b"", b"")
+        length = len(head.data) + len(head_tags) + len(body.data) + len(body_tags)
+        self._socket.sendall(
+            b"".join((_LENGTH.pack(length), head.data, head_tags, body.data, body_tags))
+        )
+
+    def receive(self, *, flexible: bool) -> FrameReader:
+        """The answer to the oldest request without one. Raises `EOFError`, `OSError`."""
         (length,) = _LENGTH.unpack(self._received(_LENGTH.size))
         if not _LENGTH.size <= length <= FRAME_BYTES_MAX:
             raise EOFError
         data = self._received(length)
-        answer = FrameReader(memoryview(data), 4, flexible=body.flexible, items_max=ITEMS_MAX)
+        answer = FrameReader(memoryview(data), 4, flexible=flexible, items_max=ITEMS_MAX)
         answer.tags()
         return answer
 

@@ -6,7 +6,7 @@ TLS and logins are those of `connect(security=...)`.
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.broker_connection import TRANSPORT, Address, open_connection
@@ -42,10 +42,7 @@ class BrokerRequests:
                 f"{doing}: security.protocol {self._protocol} is not supported in `config`",
                 remedy="connect with security=Security(...)",
             )
-        try:
-            found = self._admin.client.list_topics(timeout=self._admin.timeout_s).brokers
-        except KafkaException as error:
-            raise log_error(error.args[0], doing) from error
+        found = self._admin.metadata(None, doing).brokers
         return {each.id: (str(each.host), each.port) for each in found.values()}
 
     def ask_any(self, key: ApiKey, version: int, body: FrameWriter, doing: str) -> FrameReader:

@@ -1,35 +1,39 @@
-"""What every consumer does: polling, decoding, iterating, stopping at an end.
+"""Base of all consumers: polling, decoding, iterating, stopping at an end.
 
 Which partitions are read is decided by a subclass: `PartitionConsumer` (they are named) or
 `GroupConsumer` (the members of a group share them).
 
 Invariants: nothing is skipped silently: an offset that is out of range, a lost broker or a record
-that does not decode is raised, and iteration may go on after it (but see `on_error`). With
-`until="end"` it returns exactly the records that stood before each partition's end when that was
-looked up.
+that does not decode is raised, and iteration may continue after it (but see `on_error`). With
+`until="end"`, a consumer returns exactly the records before each partition's end, as it was when
+the consumer looked it up.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from types import FrameType, TracebackType
+from typing import Any, Self, TypeVar
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, Message
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka import KafkaError, KafkaException, Message
 
+from bucketlog.client.control import ControlledReading
 from bucketlog.client.decoding import (
     UnreadableRecordError,
     decode,
     decodes_at_once,
-    spot_of,
 )
+from bucketlog.client.handed_out import UNBOUNDED
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.own_process import OwnProcess
 from bucketlog.client.poison import Poison
-from bucketlog.client.topic import Record, Topic, check_topic
+from bucketlog.client.reading_range import UntilOf
+from bucketlog.client.sources import P, Sources, the_topic
+from bucketlog.client.topic import Record, Topic
+from bucketlog.client.topic_search import TopicSearch
+from bucketlog.client.turn import Turn
 from bucketlog.log_format.errors import LogError, SchemaRegistryError
 
 K = TypeVar("K")
@@ -37,95 +41,167 @@ V = TypeVar("V")
 
 BATCH_RECORDS = 1000
 _POLL_S = 0.25
-_PASSING = frozenset(
+_NO_TOPIC = frozenset(
     {
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.UNKNOWN_TOPIC_ID,
     }
 )
-"""librdkafka goes on trying by itself: raised only where the timeout runs out."""
 
 
-class Consumer(ABC, Generic[K, V]):
-    """Reads a topic; made by `Log.consumer`, used as a context manager and iterator.
+class Consumer(ControlledReading[K, V, P], ABC):
+    """Consumer of a topic: an iterator over its records. Made by `Log.consumer`, and used as a
+    context manager.
 
-    For use by one thread at a time.
+    One thread at a time may use a consumer. Another thread gets `ConcurrentUseError`. Only `stop`
+    may be called from any thread, and from signal handlers.
+
+    Attributes:
+        topic: Topic that is read.
+
+    Examples:
+        >>> with log.consumer(orders, start="earliest", until="end") as consumer:
+        ...     for batch in consumer.batches(max_records=100):
+        ...         print([record.value.id for record in batch])
+        ['1', '2']
     """
 
     def __init__(
         self,
         config: Mapping[str, Any],
-        topic: Topic[K, V],
+        sources: Sources[K, V, P],
         poison: Poison,
+        search: TopicSearch,
         *,
-        until_end: bool,
+        until: UntilOf[P] | None,
         timeout_s: float,
     ) -> None:
-        check_topic(topic)
-        self.topic = topic
+        super().__init__(sources, until=until, timeout_s=timeout_s)
+        self._search = search
+        self._turn = Turn(self._has_open_records)
+        self._stopped = False
         self._poison = poison
-        self._timeout_s = timeout_s
-        self._ready: deque[Message] = deque()
-        self._ends: dict[int, int] | None = {} if until_end else None
-        """With `until="end"`: where each partition that is not read to its end yet ends."""
-        self._broken_since: float | None = None
         self._woken = False
         self._ahead: tuple[Message, Record[K, V] | UnreadableRecordError] | None = None
-        """What `_look_at` made of the message that is handed out next."""
-        self._asks = topic.key_waits is not None or topic.value_waits is not None
-        """To decode may mean to ask a server."""
+        """Result of `_look_at` for the message that is handed out next."""
         try:
-            self._kafka = KafkaConsumer({**config, "enable.partition.eof": until_end})
+            self._kafka = KafkaConsumer({**config, "enable.partition.eof": until is not None})
         except KafkaException as error:
-            raise log_error(error.args[0], f"opening topic {topic.name!r}") from error
+            raise log_error(error.args[0], f"opening {sources.description}") from error
+        self._process = OwnProcess("consumer", self._kafka)
+
+    @property
+    def topic(self: "Consumer[K, V, int]") -> Topic[K, V]:
+        """The topic of a consumer of one topic. Others have `topics`. Raises
+        `ConfigurationError`."""
+        return the_topic(self._sources)
 
     @property
     def passed_over(self) -> int:
-        """How many records were skipped or set aside because they do not decode (`on_error`)."""
+        """Number of records that did not decode, and were skipped or set aside (`on_error`)."""
         return self._poison.passed_over
 
     def poll(self, max_records: int = BATCH_RECORDS, timeout_s: float = 1.0) -> list[Record[K, V]]:
-        """Up to `max_records` records that are there or come within `timeout_s`; maybe none.
+        """Return available records, or wait for the first ones.
 
-        Raises `LogError`, or `InvalidDataError` for a record that does not decode: the ones before
-        it have been returned by earlier calls or come with the next one after it.
+        Args:
+            max_records: Largest number of records to return. Default: 1000.
+            timeout_s: Longest wait for a first record, in seconds. Default: 1.
+
+        Returns:
+            Up to `max_records` records, in the order of each partition; none if there are none.
+
+        Raises:
+            ConcurrentUseError: If another thread uses the consumer.
+            ConfigurationError: If the consumer was opened in another process.
+            LogError: If the next offset is out of range, or if the broker refuses to read.
+            SchemaRegistryError: If the schema registry does not answer.
+            UnreadableRecordError: If the next record does not decode, with `on_error="raise"`. The
+                next call continues after this record.
         """
-        try:
-            records, count = self._read_ahead(max_records, timeout_s)
-        except UnreadableRecordError:
-            self._hand_out(1)
-            raise
-        self._hand_out(count)
-        return records
+        self._process.check()
+        with self._turn:
+            if self._stopped:
+                return []
+            try:
+                records, count = self._read_ahead(max_records, timeout_s)
+            except UnreadableRecordError:
+                self._give_up_first()
+                raise
+            self._hand_out(count)
+            return records
 
     def batches(self, max_records: int = BATCH_RECORDS) -> Iterator[list[Record[K, V]]]:
-        """Non-empty lists of records as they come, at most `max_records` each."""
-        while not self.finished:
+        """Iterate over lists of records as they become available.
+
+        Args:
+            max_records: Largest number of records in a list. Default: 1000.
+
+        Yields:
+            A list of at least one record.
+
+        Raises:
+            BucketlogError: As `poll`.
+        """
+        while not self._stopped and not self.finished:
             if batch := self.poll(max_records, _POLL_S):
                 yield batch
 
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """With `until="end"`: all of it was read. Otherwise never."""
+        """Whether all records up to `until` were returned. Without `until`, this is False."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped
+
+    def stop(self, signal_number: int | None = None, frame: FrameType | None = None) -> None:
+        """Stop iterating: `poll` returns no more records, and loops over the consumer end.
+
+        Any thread may call `stop`, and it may be a signal handler, as in
+        `signal.signal(signal.SIGTERM, consumer.stop)`. The body of the loop finishes the current
+        record. Leaving the `with` block then commits this record.
+
+        Args:
+            signal_number: Number of the signal, which Python passes to handlers; ignored. Default:
+                None.
+            frame: Stack frame, which Python passes to handlers; ignored. Default: None.
+        """
+        self._stopped = self._woken = True
 
     def close(self) -> None:
-        try:
-            self._kafka.close()
-        finally:
-            self._poison.close()
+        """Close the consumer.
+
+        Raises:
+            ConcurrentUseError: If another thread uses the consumer.
+            LogError: If the dead letters of this consumer were not delivered.
+        """
+        with self._turn:
+            if self._process.is_here:
+                try:
+                    self._close()
+                finally:
+                    self._poison.close()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Record[K, V]:
-        while (record := self._at_once(may_wait=True)) is None:
-            if not self._prepare():
+        self._process.check()
+        self._turn.take()
+        try:
+            if self._stopped:
                 raise StopIteration
-        return record
+            while (record := self._at_once(may_wait=True)) is None:
+                if self.is_stopped or not self._prepare():
+                    raise StopIteration
+            return record
+        finally:
+            self._turn.give_back()
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +222,7 @@ class Consumer(ABC, Generic[K, V]):
         while True:
             self._more_wanted()
             self._wait(max_records, deadline if timeout_s > 0 else 0.0)
-            records, count = self._decode_ahead(max_records)
+            records, count = self._decode_ahead(min(max_records, self._room()))
             if records or self.finished or time.monotonic() >= deadline or self._woken:
                 return records, count
             self._hand_out(count)
@@ -167,10 +243,10 @@ class Consumer(ABC, Generic[K, V]):
 
     def _look_at(self, message: Message) -> None:
         """Decode it now if that may wait. Raises `SchemaRegistryError`."""
-        if decodes_at_once(self.topic, message):
+        if decodes_at_once(self._sources, message):
             return
         try:
-            self._ahead = message, decode(self.topic, message)
+            self._ahead = message, decode(self._sources, message, self._epoch)
         except UnreadableRecordError as error:
             self._ahead = message, error
 
@@ -182,15 +258,19 @@ class Consumer(ABC, Generic[K, V]):
         try:
             if ahead is not None and ahead[0] is self._ready[0]:
                 record = _outcome(ahead[1])
-            elif may_wait or not self._asks or decodes_at_once(self.topic, self._ready[0]):
-                record = decode(self.topic, self._ready[0])
+            elif (
+                may_wait
+                or not self._sources.may_wait
+                or decodes_at_once(self._sources, self._ready[0])
+            ):
+                record = decode(self._sources, self._ready[0], self._epoch)
             else:
                 return None
         except UnreadableRecordError:
             if not self._poison.raises:
                 return None
             self._more_wanted()
-            self._hand_out(1)
+            self._give_up_first()
             raise
         self._more_wanted()
         self._hand_out(1)
@@ -200,8 +280,14 @@ class Consumer(ABC, Generic[K, V]):
         for _ in range(count):
             self._handed_out(self._ready.popleft())
 
+    def _give_up_first(self) -> None:
+        """The error of the first message is raised: nobody gets a record of it."""
+        self._passed_over(self._ready[0])
+        self._hand_out(1)
+
     def _begin(self) -> None:
-        self._woken = False
+        self._process.check()
+        self._woken = self._stopped
 
     def _wake(self) -> None:
         """Let the thread that waits return soon: until `_begin`, nothing waits."""
@@ -225,7 +311,7 @@ class Consumer(ABC, Generic[K, V]):
         count = 0
         for message in islice(self._ready, max_records):
             try:
-                records.append(decode(self.topic, message))
+                records.append(decode(self._sources, message, self._epoch))
             except UnreadableRecordError as error:
                 if self._poison.raises:
                     if records:
@@ -239,9 +325,53 @@ class Consumer(ABC, Generic[K, V]):
             count += 1
         if unreadable:
             self._poison.pass_over(unreadable)
+            for message, _ in unreadable:
+                self._passed_over(message)
         return records, count
 
+    def _close(self) -> None:
+        self._kafka.close()
+
+    # Topics that match a pattern come and go ---------------------------------------------------
+
+    def _fill(self, max_records: int, timeout_s: float) -> None:
+        names = self._search.found()
+        if names is not None and self._sources.update(names, is_late=True):
+            self._topics_changed()
+        super()._fill(max_records, timeout_s)
+
+    def _failure(self, error: KafkaError, message: Message) -> LogError | None:
+        retries = self._sources.retries
+        if retries and error.code() in _NO_TOPIC and message.topic() in retries:
+            return None  # just created: librdkafka looks again
+        if self._is_of_deleted_topic(log_error(error, "reading")):
+            return None
+        return super()._failure(error, message)
+
+    def _is_of_deleted_topic(self, failure: LogError) -> bool:
+        """A topic that matches a pattern may be deleted at any time. The next search leaves its
+        partitions out."""
+        if not self._sources.is_growing or failure.kafka_code not in _NO_TOPIC:
+            return False
+        self._search.is_due = True
+        return True
+
+    @abstractmethod
+    def _topics_changed(self) -> None:
+        """Read the topics that `_sources` has now."""
+
     # What a group keeps account of -----------------------------------------------------------
+
+    def _has_open_records(self) -> bool:
+        """The caller was given records that count as done with the next call."""
+        return False
+
+    def _room(self) -> int:
+        """Number of records that the caller may get now."""
+        return UNBOUNDED
+
+    def _passed_over(self, message: Message) -> None:
+        """The caller does not get this message, which comes next or soon."""
 
     @abstractmethod
     def _more_wanted(self) -> None:
@@ -254,95 +384,6 @@ class Consumer(ABC, Generic[K, V]):
     @abstractmethod
     def _handed_out(self, message: Message) -> None:
         """The caller is given this message."""
-
-    @abstractmethod
-    def _stop_reading(self, partition: int) -> None:
-        """It was read to its end."""
-
-    # Reading ---------------------------------------------------------------------------------
-
-    def _fill(self, max_records: int, timeout_s: float) -> None:
-        """As soon as there is one, with what is there by then: `consume` waits for all of them."""
-        failure = self._take(self._consume(1, timeout_s))
-        if self._ready and max_records > 1 and failure is None:
-            failure = self._take(self._consume(max_records - 1, 0))
-        if failure is not None:
-            raise failure
-        self._check_stall()
-
-    def _take(self, messages: list[Message]) -> LogError | None:
-        """Keep those that are wanted; the first failure among them."""
-        failure: LogError | None = None
-        for message in messages:
-            error_of = message.error()
-            if error_of is not None:
-                failure = failure or self._failure(error_of, message)
-            elif self._ends is None or self._is_wanted(message):
-                self._broken_since = None
-                self._ready.append(message)
-        return failure
-
-    def _consume(self, max_records: int, timeout_s: float) -> list[Message]:
-        try:
-            return self._kafka.consume(max_records, timeout_s)
-        except KafkaException as error:
-            raise log_error(error.args[0], f"reading topic {self.topic.name!r}") from error
-
-    def _is_wanted(self, message: Message) -> bool:
-        """Before its partition's end; ends a partition that has been read."""
-        assert self._ends is not None
-        partition, offset = spot_of(message)
-        end = self._ends.get(partition)
-        if end is None:
-            return False
-        if offset + 1 >= end:
-            self._end(partition)
-        return offset < end
-
-    def _failure(self, error: KafkaError, message: Message) -> LogError | None:
-        if error.code() == KafkaError._PARTITION_EOF:
-            partition, offset = spot_of(message)
-            self._broken_since = None
-            if self._ends is not None and offset >= self._ends.get(partition, 0):
-                self._end(partition)
-            return None
-        if error.code() in _PASSING:
-            self._broken_since = self._broken_since or time.monotonic()
-            return None
-        return log_error(error, f"reading topic {self.topic.name!r}")
-
-    def _check_stall(self) -> None:
-        since = self._broken_since
-        if since is not None and time.monotonic() - since > self._timeout_s:
-            self._broken_since = None
-            raise log_error(
-                KafkaError(KafkaError._TRANSPORT),
-                f"reading topic {self.topic.name!r}: no broker for {self._timeout_s:g} s",
-            )
-
-    def _end(self, partition: int) -> None:
-        assert self._ends is not None
-        if self._ends.pop(partition, None) is not None:
-            self._stop_reading(partition)
-
-    def _end_offsets(self, begin: list[KafkaPartition]) -> dict[int, int]:
-        """The high watermarks now, of the partitions that have something before them to read."""
-        ends = {}
-        for spot in begin:
-            low, high = self._kafka.get_watermark_offsets(spot, self._timeout_s)
-            first = low if spot.offset == OFFSET_BEGINNING else spot.offset
-            if high > low and first != OFFSET_END and first < high:
-                ends[spot.partition] = high
-        return ends
-
-    def _at_time(self, partitions: list[int], at_ms: int) -> list[KafkaPartition]:
-        """The first record at or after a time, by partition."""
-        asked = [KafkaPartition(self.topic.name, partition, at_ms) for partition in partitions]
-        found = self._kafka.offsets_for_times(asked, self._timeout_s)
-        for spot in found:
-            if spot.error is not None:
-                raise log_error(spot.error, f"finding a time in topic {self.topic.name!r}")
-        return found
 
 
 def _outcome(found: Record[K, V] | UnreadableRecordError) -> Record[K, V]:

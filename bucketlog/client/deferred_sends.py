@@ -26,7 +26,7 @@ _REFUSALS = (
 
 
 class SendArguments(NamedTuple):
-    """What `send` was given."""
+    """Arguments of `send`."""
 
     topic: Topic[Any, Any]
     value: Any

@@ -13,13 +13,51 @@ T = TypeVar("T")
 
 
 class Format(Protocol[T]):
-    """Both ways between a value and the bytes on the wire. Raises `InvalidDataError`."""
+    """Protocol of a format: how a key or a value becomes bytes, and how it is read again. Used by
+    `Topic`.
+
+    Attributes:
+        name: Name of the format, for messages.
+
+    Examples:
+        >>> class Reversed:
+        ...     name = "reversed"
+        ...
+        ...     def encode(self, value: str) -> bytes:
+        ...         return value[::-1].encode()
+        ...
+        ...     def decode(self, data: bytes) -> str:
+        ...         return data.decode()[::-1]
+        >>> words = bucketlog.Topic("words", value=Reversed())
+    """
 
     name: str
 
-    def encode(self, value: T) -> bytes: ...
+    def encode(self, value: T) -> bytes:
+        """Return the bytes of a value.
 
-    def decode(self, data: bytes) -> T: ...
+        Args:
+            value: Value to encode.
+
+        Returns:
+            The bytes to store.
+
+        Raises:
+            InvalidDataError: If the value does not have the declared type.
+        """
+
+    def decode(self, data: bytes) -> T:
+        """Return the value of stored bytes.
+
+        Args:
+            data: Stored bytes.
+
+        Returns:
+            The value.
+
+        Raises:
+            InvalidDataError: If the bytes were not written in this format.
+        """
 
 
 @runtime_checkable
@@ -92,7 +130,7 @@ class JsonFormat(Generic[T]):
     def __init__(self, declared: type[T]) -> None:
         from pydantic import TypeAdapter
 
-        self._declared = declared
+        self.declared = declared
         adapter: TypeAdapter[T] = TypeAdapter(declared)
         self._dump = adapter.serializer.to_json
         self._load = adapter.validator.validate_json
@@ -100,12 +138,13 @@ class JsonFormat(Generic[T]):
 
     def encode(self, value: T) -> bytes:
         if not isinstance(value, self._accepts):
-            raise type_mismatch(value, self._declared)
+            raise type_mismatch(value, self.declared)
         try:
             return self._dump(value, by_alias=True, warnings="error")
         except ValueError as error:  # pydantic's serialization errors are ValueErrors
             raise InvalidDataError(
-                f"a {type(value).__name__} is no {type_name(self._declared)}: {first_line(error)}",
+                f"expected {type_name(self.declared)}, got {type(value).__name__}: "
+                f"{first_line(error)}",
                 remedy="send what the topic was declared with",
             ) from error
 
@@ -114,14 +153,15 @@ class JsonFormat(Generic[T]):
             return cast(T, self._load(data))
         except ValueError as error:
             raise InvalidDataError(
-                f"does not decode as {type_name(self._declared)}: {first_line(error)}",
+                f"does not decode as {type_name(self.declared)}: {first_line(error)}",
                 remedy="read the topic with bytes to see the record",
             ) from error
 
 
 def accepted_class(declared: Any) -> type:
     """What a value must be an instance of. Needed for models and dataclasses, because pydantic
-    writes another one by its own schema without a word; what is no class is checked by pydantic."""
+    writes another one by its own schema without a word; what is not a class is checked by
+    pydantic."""
     from pydantic import BaseModel
 
     if isinstance(declared, type) and (issubclass(declared, BaseModel) or is_dataclass(declared)):
@@ -131,7 +171,7 @@ def accepted_class(declared: Any) -> type:
 
 def type_mismatch(value: object, declared: object) -> InvalidDataError:
     return InvalidDataError(
-        f"a {type(value).__name__} is no {type_name(declared)}",
+        f"expected {type_name(declared)}, got {type(value).__name__}",
         remedy="send what the topic was declared with",
     )
 
@@ -167,6 +207,6 @@ def format_of(declared: Any) -> Format[Any]:
         return JsonFormat(declared)
     except PydanticUserError as error:
         raise ConfigurationError(
-            f"{declared!r} is no type for records: {error.message}",
+            f"{declared!r} is not a type for records: {error.message}",
             remedy="use bytes, str or a pydantic model",
         ) from error

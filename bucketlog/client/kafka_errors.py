@@ -25,7 +25,7 @@ _WAIT = "the cluster is settling: try again in a moment"
 _CHOOSING = "the cluster is choosing other leaders: try again in a moment"
 _GIVEN_UP = "its producer was stopped before the record was acknowledged"
 _WAITED_FOR_CONTROLLER = "waiting for controller"
-"""In librdkafka's reason of a timeout: the controller that it was told of does not answer."""
+"""In librdkafka's reason of a timeout: the controller that it knows does not answer."""
 
 KAFKA_NAMES = {
     "INVALID_MSG": "CORRUPT_MESSAGE",
@@ -50,7 +50,7 @@ ADVICE: dict[str, Advice] = {
     "FENCED_INSTANCE_ID": Advice(
         False, "another member joined with this instance_id: give each member its own"
     ),
-    "FENCED_MEMBER_EPOCH": Advice(True, "the group went on without this member: poll to rejoin"),
+    "FENCED_MEMBER_EPOCH": Advice(True, "the group continued without this member: poll to rejoin"),
     "GROUP_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this group"),
     "GROUP_ID_NOT_FOUND": Advice(False, "see `bucketlog group list` for the groups there are"),
     "GROUP_MAX_SIZE_REACHED": Advice(
@@ -59,7 +59,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "GROUP_SUBSCRIBED_TO_TOPIC": Advice(False, "stop the members that read this topic first"),
     "ILLEGAL_GENERATION": Advice(
-        True, "the group went on without this member: poll again, it rejoins"
+        True, "the group continued without this member: poll again, it rejoins"
     ),
     "INCONSISTENT_GROUP_PROTOCOL": Advice(
         False, "use an assignor that all members have, or another group"
@@ -125,7 +125,7 @@ ADVICE: dict[str, Advice] = {
     "SECURITY_DISABLED": Advice(
         False, "set BUCKETLOG_CREDENTIALS_KEY_FILE at all brokers, as docs/logins.md says"
     ),
-    "STALE_MEMBER_EPOCH": Advice(True, "the group went on without this member: poll to rejoin"),
+    "STALE_MEMBER_EPOCH": Advice(True, "the group continued without this member: poll to rejoin"),
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
     "TOPIC_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this topic"),
@@ -134,7 +134,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "UNACCEPTABLE_CREDENTIAL": Advice(False, "use 4096 to 16384 iterations, and a shorter name"),
     "UNKNOWN_MEMBER_ID": Advice(
-        True, "the group went on without this member: poll again, it rejoins"
+        True, "the group continued without this member: poll again, it rejoins"
     ),
     "UNKNOWN_PRODUCER_ID": Advice(False, "the cluster forgot this producer: open a new one"),
     "UNKNOWN_TOPIC_ID": Advice(
@@ -161,8 +161,8 @@ ADVICE: dict[str, Advice] = {
         "the offset is gone or not there yet: start from the earliest or latest record, or between",
     ),
     "_BAD_MSG": Advice(False, "damaged bytes: run `bucketlog segment verify` over the bucket"),
-    "_CONFLICT": Advice(False, "use one kind of assignor: cooperative-sticky stands alone"),
-    "_FATAL": Advice(False, "this client cannot go on: open a new one"),
+    "_CONFLICT": Advice(False, "use one kind of assignor: cooperative-sticky cannot be combined"),
+    "_FATAL": Advice(False, "this client cannot continue: open a new one"),
     "_FENCED": Advice(False, "another client took over: stop this one, or open a new one"),
     "_INVALID_DIFFERENT_RECORD": Advice(
         False, "another record of its batch breaks a rule of the topic: correct that one"
@@ -175,10 +175,10 @@ ADVICE: dict[str, Advice] = {
     "_NO_OFFSET": Advice(False, "nothing was read yet that could be committed"),
     "_PURGE_INFLIGHT": Advice(False, _GIVEN_UP),
     "_PURGE_QUEUE": Advice(False, _GIVEN_UP),
-    "_QUEUE_FULL": Advice(True, "the broker is slower than this producer: wait, then go on"),
+    "_QUEUE_FULL": Advice(True, "the broker is slower than this producer: wait, then continue"),
     "_RESOLVE": Advice(True, "the host name is unknown: check the address"),
     "_SSL": Advice(False, "check certificates and that the listener speaks TLS"),
-    "_STATE": Advice(False, "open a new consumer: it goes on after what was committed"),
+    "_STATE": Advice(False, "open a new consumer: it continues after what was committed"),
     "_TIMED_OUT": Advice(True, _CHECK_LISTENER),
     "_TIMED_OUT_QUEUE": Advice(True, "the broker is slower than this producer: try again"),
     "_TRANSPORT": Advice(True, _CHECK_LISTENER),

@@ -1,13 +1,14 @@
 """Records as lines of text, both ways: `consume -o jsonl | produce --jsonl` loses nothing.
 
 A jsonl line: {"topic", "partition", "offset", "timestamp", "key", "value", "headers"}; key and
-value are text, or null, or, where the bytes are no UTF-8, stand as `key_base64`, `value_base64`.
+value are text or null. Bytes that are not UTF-8 are in `key_base64`, `value_base64`.
 Headers are [name, text] pairs, or [name, null], or [name, null, base64].
 """
 
 import base64
 import binascii
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bucketlog.log_format.errors import InvalidDataError
@@ -87,6 +88,11 @@ def _header(item: Any) -> tuple[str, str | bytes | None]:
 
 
 def to_json_line(record: "Record[bytes, bytes]") -> str:
+    return printable_json(_as_json(record_row(record)))
+
+
+def record_row(record: "Record[bytes, bytes]") -> dict[str, Any]:
+    """The object of a jsonl line."""
     row: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -95,8 +101,13 @@ def to_json_line(record: "Record[bytes, bytes]") -> str:
     }
     _put(row, "key", record.key)
     _put(row, "value", None if record.is_tombstone else record.value)
-    row["headers"] = [_header_item(name, value) for name, value in record.headers]
-    return printable_json(_as_json(row))
+    row["headers"] = header_items(record.headers)
+    return row
+
+
+def header_items(headers: Iterable[tuple[str, bytes | None]]) -> list[list[str | None]]:
+    """Return the headers as a line of JSON has them."""
+    return [_header_item(name, value) for name, value in headers]
 
 
 def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:

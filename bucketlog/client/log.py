@@ -2,27 +2,30 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from random import Random
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, Unpack, overload
 
-from confluent_kafka import KafkaException
-
 from bucketlog.client.acls import AclAdmin
 from bucketlog.client.admin import Admin
-from bucketlog.client.broker_connection import TRANSPORT, Address, open_connection
+from bucketlog.client.cluster import ClusterAdmin
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
-from bucketlog.client.kafka_errors import CHECK_ADDRESS, log_error
-from bucketlog.client.membership import GroupMembership
+from bucketlog.client.opening import ConsumerOpening
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
+    GROUP_DEFAULTS,
+    PARTITION_DEFAULTS,
+    PRODUCER_DEFAULTS,
+    TOPICS_DEFAULTS,
     GroupOptions,
     PartitionOptions,
     ProducerOptions,
+    TopicsGroupOptions,
+    TopicsOptions,
     check_names,
     consumer_config,
     producer_config,
@@ -30,19 +33,21 @@ from bucketlog.client.options import (
 from bucketlog.client.partition_consumer import PartitionConsumer
 from bucketlog.client.poison import DeadLetter, OnError, Poison
 from bucketlog.client.producer import Producer
+from bucketlog.client.reachable import check_reachable, check_timeout
 from bucketlog.client.repeated_lines import RepeatedLines
 from bucketlog.client.security import Security
-from bucketlog.client.settlement import Settlement
-from bucketlog.client.topic import Record, Topic, check_topic
+from bucketlog.client.signatures import with_options
+from bucketlog.client.sources import P, SeveralTopics, Sources, sources_of
+from bucketlog.client.topic import Record, Topic, TopicPartition
 from bucketlog.client.topics import Topics
 from bucketlog.client.transaction import Transaction, TransactionalProducer
 from bucketlog.client.transactions import TransactionAdmin
 from bucketlog.client.users import Users
 from bucketlog.log_format.backoff import Backoff
+from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import (
     BucketlogError,
     ConfigurationError,
-    LogError,
     TransactionAbortedError,
 )
 
@@ -50,7 +55,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
-DEFAULT_PORT = 9092
 TRANSACTION_TIMEOUT_S = 60.0
 TRANSFORM_RECORDS = 1000
 TRANSFORM_ATTEMPTS = 10
@@ -69,11 +73,29 @@ def connect(
     security: Security | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> "Log":
-    """A cluster by the address of any of its brokers (several: comma-separated).
+    """Connect to a cluster.
 
-    `timeout_s` bounds every request that waits for an answer. `security`: TLS and a login; None:
-    plain text. `config` adds librdkafka settings to every client, and goes before all others.
-    Raises `LogError` if nothing listens there, or if TLS or the login fails.
+    Args:
+        bootstrap: Addresses of brokers, comma-separated, as `host:port`. One is enough: it names
+            the others.
+        client_id: Name of this program in the brokers' logs and metrics.
+        timeout_s: Longest time that a request waits for its answer, in seconds. Default: 10.
+        security: TLS and a login; None means plain text without a login.
+        config: Further settings of librdkafka for all clients of this connection, which override
+            all others; None means no further settings.
+
+    Returns:
+        A connection. Use it as a context manager: leaving the block closes its producers and
+        consumers.
+
+    Raises:
+        ConfigurationError: If an address or a setting is not valid.
+        LogError: If no broker answers at these addresses, or if TLS or the login fails.
+
+    Examples:
+        >>> with bucketlog.connect("localhost:9092") as log:
+        ...     [topic.name for topic in log.topics.list()]
+        ['orders']
     """
     check_reachable(bootstrap, timeout_s, security)
     return Log(
@@ -81,8 +103,28 @@ def connect(
     )
 
 
-class Log:
-    """A cluster. Leaving the `with` block closes what it opened and nobody closed before."""
+class Log(DisplayedObject):
+    """Connection to a cluster. Made by `connect`.
+
+    Leaving the `with` block closes all producers and consumers that are still open. Several threads
+    may use a connection. Its consumers are for one thread at a time.
+
+    Attributes:
+        topics: Administration of topics, a `Topics`.
+        groups: Administration of consumer groups, a `Groups`.
+        transactions: Administration of transactions, a `TransactionAdmin`.
+        users: Administration of users and their passwords, a `Users`.
+        acls: Administration of access rules, an `AclAdmin`.
+        bootstrap: Addresses of brokers, as given to `connect`.
+        timeout_s: Longest time that a request waits for its answer, in seconds.
+        security: TLS and login; None means plain text without a login.
+
+    Examples:
+        >>> with bucketlog.connect("localhost:9092") as log:
+        ...     with log.producer() as producer:
+        ...         producer.send(orders, Order(id="3", amount=1.5), key="ann").result()
+        Delivered(topic='orders', partition=0, offset=2)
+    """
 
     def __init__(
         self,
@@ -93,6 +135,7 @@ class Log:
         security: Security | None = None,
         config: Mapping[str, Any] | None,
     ) -> None:
+        check_timeout(timeout_s)
         self.bootstrap = bootstrap
         self.timeout_s = timeout_s
         self.security = security
@@ -109,19 +152,46 @@ class Log:
         self.groups = Groups(self._admin)
         self.transactions = TransactionAdmin(self._admin, self._config, security)
         self.users = Users(self._admin)
+        self.cluster = ClusterAdmin(self._admin, self._config, security)
         self.acls = AclAdmin(self._admin, self._config, security)
-        self._opened: list[Producer | Consumer[Any, Any]] = []
+        self._opening = ConsumerOpening(self._config, self._admin, self.topics, self._poison)
+        self._opened: list[Producer | Consumer[Any, Any, Any]] = []
         self._transactional: dict[str, _Transactional] = {}
 
-    def cluster_id(self) -> str:
-        """As the brokers give it. Raises `LogError`."""
-        try:
-            return str(self._admin.client.list_topics(timeout=self.timeout_s).cluster_id)
-        except KafkaException as error:
-            raise log_error(error.args[0], "asking for the cluster's id") from error
+    def _description(self) -> Description:
+        user = None if self.security is None else self.security.username
+        tls = None if self.security is None else self.security.tls
+        client_id = self._config["client.id"]
+        return Description(
+            {"bootstrap": self.bootstrap, "client_id": client_id, "user": user, "tls": tls}
+        )
 
+    def cluster_id(self) -> str:
+        """Return the id of the cluster, as its brokers report it.
+
+        Returns:
+            The id of the cluster.
+
+        Raises:
+            LogError: If no broker answers.
+        """
+        return str(self._admin.metadata(None, "asking for the cluster's id").cluster_id)
+
+    @with_options((ProducerOptions, PRODUCER_DEFAULTS))
     def producer(self, **options: Unpack[ProducerOptions]) -> Producer:
-        """A producer. A batch leaves when it has `batch_bytes` or is `linger_ms` old."""
+        """Open a producer.
+
+        A batch leaves the producer when it has `batch_bytes`, or when it is `linger_ms` old.
+
+        Args:
+
+        Returns:
+            A producer. Use it as a context manager: leaving the block waits until all records are
+            delivered.
+
+        Raises:
+            ConfigurationError: If an option is not valid.
+        """
         producer = Producer(
             self.producer_config(options),
             delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
@@ -130,33 +200,64 @@ class Log:
         return producer
 
     def producer_config(self, options: ProducerOptions) -> dict[str, Any]:
-        """librdkafka's settings of a producer on this cluster."""
+        """Return librdkafka's settings of a producer on this cluster.
+
+        Args:
+            options: Options of the producer.
+
+        Returns:
+            The settings by their names.
+
+        Raises:
+            ConfigurationError: If an option is not valid.
+        """
         check_names("producer", options)
         return {**self._config, **producer_config(options)}
 
     def consumer_config(self, options: PartitionOptions) -> dict[str, Any]:
-        """librdkafka's settings of a consumer without a group on this cluster."""
+        """Return librdkafka's settings of a consumer without a group on this cluster.
+
+        Args:
+            options: Options of the consumer.
+
+        Returns:
+            The settings by their names.
+
+        Raises:
+            ConfigurationError: If an option is not valid.
+        """
         check_names("consumer", options)
         return {**self._config, **consumer_config(dict(options), None)}
 
+    @with_options((ProducerOptions, PRODUCER_DEFAULTS))
     def transaction(
         self,
         transactional_id: str,
         *,
-        consumer: GroupConsumer[Any, Any] | None = None,
+        consumer: GroupConsumer[Any, Any, Any] | None = None,
         timeout_s: float = TRANSACTION_TIMEOUT_S,
         **options: Unpack[ProducerOptions],
     ) -> Transaction:
-        """A transaction: `with log.transaction("billing-1") as transaction`.
+        """Begin a transaction, as in `with log.transaction("billing-1") as transaction`.
 
         The end of the block commits. An exception in the block aborts. The first transaction of a
         transactional id fences the producers of this id in other programs. Give each running
         instance its own id, and use the same id after a restart.
 
-        `consumer`: the transaction also commits the offsets of all records that this consumer has
-        returned. After an abort, the consumer returns them again. It needs `auto_commit=False`.
-        `timeout_s`: brokers abort a transaction that is open for longer. Options are those of
-        `producer`. Raises `ConfigurationError`.
+        Args:
+            transactional_id: Name of the transactional producer, which stays the same after a
+                restart.
+            consumer: Consumer of a group, opened with `auto_commit=False`. The transaction also
+                commits the offsets of all records that this consumer has returned. After an abort,
+                the consumer returns them again. None means that the transaction commits no offsets.
+            timeout_s: Time after which brokers abort an open transaction, in seconds. Default: 60.
+
+        Returns:
+            A transaction, which begins with its `with` block.
+
+        Raises:
+            ConfigurationError: If an option is not valid, or if the consumer commits automatically.
+            LogError: If the transaction cannot begin. The start of the block raises this error.
         """
         check_names("producer", options)
         if consumer is not None:
@@ -184,9 +285,10 @@ class Log:
             )
         return known.producer
 
+    @with_options((ProducerOptions, PRODUCER_DEFAULTS))
     def transform(
         self,
-        consumer: GroupConsumer[K, V],
+        consumer: GroupConsumer[K, V, Any],
         handler: Callable[[Record[K, V], Transaction], object],
         *,
         transactional_id: str,
@@ -195,21 +297,39 @@ class Log:
         timeout_s: float = TRANSACTION_TIMEOUT_S,
         **options: Unpack[ProducerOptions],
     ) -> int:
-        """Call `handler(record, transaction)` for each record, and commit what it sends together
-        with the group's offsets. Each record counts exactly once.
+        """Call a handler for each record, and commit what it sends together with the group's
+        offsets.
 
-        A transaction covers up to `max_records` available records. If it aborts, `transform` runs
-        it again and calls the handler again. After `attempts_max` aborts in a row, it raises
-        `TransactionAbortedError`. Any other exception of the handler aborts the transaction and is
-        raised. With `until="end"`, `transform` returns the number of committed records once all are
-        read; otherwise it never returns. Other arguments: see `transaction`.
+        Each record counts exactly once. A transaction covers up to `max_records` available records.
+        If a transaction aborts, `transform` runs it again, and calls the handler again. Any
+        exception of the handler aborts the transaction and is raised, except
+        `TransactionAbortedError`.
+
+        Args:
+            consumer: Consumer of a group, opened with `auto_commit=False`.
+            handler: Function that is called with each record and the transaction to send with.
+            transactional_id: Name of the transactional producer, which stays the same after a
+                restart.
+            max_records: Largest number of records in a transaction. Default: 1000.
+            attempts_max: Number of aborts in a row after which `transform` gives up. Default: 10.
+            timeout_s: Time after which brokers abort an open transaction, in seconds. Default: 60.
+
+        Returns:
+            The number of committed records, after `consumer.stop()`, or, with `until`, once all
+            records are read.
+
+        Raises:
+            ConfigurationError: If an option is not valid, or if the consumer commits automatically.
+            LogError: If another producer has taken the transactional id over, or if brokers do not
+                answer.
+            TransactionAbortedError: If `attempts_max` transactions in a row were aborted.
         """
         check_names("producer", options)
         _check_commits_by_hand(consumer)
         self._transactional_producer(transactional_id, timeout_s, options).initialise()
         count, failed = 0, 0
         pauses_s = TRANSFORM_BACKOFF.pauses_s(Random())
-        while not consumer.finished:
+        while not (consumer.finished or consumer.is_stopped):
             records = consumer.poll(max_records)
             if not records:
                 continue
@@ -243,41 +363,59 @@ class Log:
     def consumer(
         self, topic: Topic[K, V], *, group: str, **options: Unpack[GroupOptions]
     ) -> GroupConsumer[K, V]: ...
+    @overload
     def consumer(
-        self, topic: Topic[K, V], *, group: str | None = None, **given: Any
-    ) -> Consumer[K, V]:
-        """A consumer of the given partitions, or of all that the topic has now; with `group`, a
-        member of that group.
+        self, topic: SeveralTopics[K, V], **options: Unpack[TopicsOptions]
+    ) -> PartitionConsumer[K, V, TopicPartition]: ...
+    @overload
+    def consumer(
+        self, topic: SeveralTopics[K, V], *, group: str, **options: Unpack[TopicsGroupOptions]
+    ) -> GroupConsumer[K, V, TopicPartition]: ...
+    @with_options(
+        (PartitionOptions, PARTITION_DEFAULTS),
+        (GroupOptions, GROUP_DEFAULTS),
+        (TopicsOptions, TOPICS_DEFAULTS),
+    )
+    def consumer(self, topic: object, *, group: str | None = None, **given: Any) -> Any:
+        """Open a consumer of partitions, or, with `group`, a member of a consumer group.
 
-        `until="end"` stops at the ends that the partitions have now (in a group: had when they
-        came to this member); otherwise it goes on for ever. `on_error` says what becomes of a
-        record that does not decode. In a group `start` is for where nothing is committed; what the
-        caller is done with is committed every `commit_interval_s`, when partitions go, and at the
-        end, unless `auto_commit` is False. A loop body may take `max_poll_interval_s`. A member
-        with an `instance_id` keeps its partitions while it restarts. Raises `LogError`,
-        `ConfigurationError`.
+        Without a group, nothing is committed. A member of a group reads the partitions that the
+        group assigns to it. Records that it has returned are committed every `commit_interval_s`,
+        when partitions go to another member, and at the end, unless `auto_commit` is False.
+
+        Args:
+            topic: Topic to read, with the types of its keys and values; or a `TopicPattern`; or a
+                list or tuple of topics and patterns. With a pattern or a list, partitions are named
+                by `TopicPartition`.
+            group: Name of the consumer group; None means a consumer without a group.
+
+        Returns:
+            A consumer. Iterate over it, or call `poll`. Use it as a context manager.
+
+        Raises:
+            ConfigurationError: If an option is not valid, or if it does not fit a consumer with or
+                without a group.
+            LogError: If the topic does not exist, or if brokers do not answer.
         """
         check_names("consumer", given)
-        check_topic(topic)
-        options = dict(given)
-        config = {**self._config, **consumer_config(options, group)}
-        poison = self._poison(options.pop("on_error", "raise"))
-        bounds: dict[str, Any] = {
-            "until_end": options.pop("until", None) == "end",
-            "timeout_s": self.timeout_s,
-        }
-        consumer: Consumer[K, V]
+        sources: Sources[Any, Any, Any] = sources_of(topic)
         if group is None:
-            chosen = self._partitions_of(topic, options.get("partitions"))
-            start = options.get("start", "latest")
-            consumer = PartitionConsumer(
-                config, topic, poison, start=start, partitions=chosen, **bounds
-            )
-        else:
-            member = GroupMembership(group=group, **options)
-            count = self.topics.partition_count(topic)
-            settlement = Settlement(self._admin, group, topic.name, partitions=count)
-            consumer = GroupConsumer(config, topic, poison, member, settlement, **bounds)
+            return self._open_partitions(sources, given)
+        return self._open_member(sources, group, given)
+
+    def _open_partitions(
+        self, sources: Sources[K, V, P], options: Mapping[str, Any]
+    ) -> PartitionConsumer[K, V, P]:
+        """Open a consumer without a group; the names of the options are checked."""
+        consumer = self._opening.partitions(sources, dict(options))
+        self._opened.append(consumer)
+        return consumer
+
+    def _open_member(
+        self, sources: Sources[K, V, P], group: str, options: Mapping[str, Any]
+    ) -> GroupConsumer[K, V, P]:
+        """Open a member of a group; the names of the options are checked."""
+        consumer = self._opening.member(sources, group, dict(options))
         self._opened.append(consumer)
         return consumer
 
@@ -287,20 +425,13 @@ class Log:
             self.topics.partition_count(on_error.name)  # found missing now, not at the first one
         return poison
 
-    def _partitions_of(
-        self, topic: Topic[Any, Any], wanted: Iterable[int] | None
-    ) -> tuple[int, ...]:
-        count = self.topics.partition_count(topic)
-        chosen = tuple(range(count) if wanted is None else sorted(set(wanted)))
-        if missing := [part for part in chosen if not 0 <= part < count]:
-            raise ConfigurationError(
-                f"topic {topic.name!r} has no partition {missing[0]}",
-                remedy=f"it has partitions 0 to {count - 1}",
-            )
-        return chosen
-
     def close(self) -> None:
-        """Close every producer and consumer; raises the first producer's failure, if any."""
+        """Close all producers and consumers.
+
+        Raises:
+            LogError: If records of a producer were not delivered. Raises the first failure, after
+                everything is closed.
+        """
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Self:
@@ -343,7 +474,7 @@ def _check_commits_by_hand(consumer: object) -> None:
 
 
 @contextmanager
-def _closing(consumer: Consumer[Any, Any]) -> Iterator[None]:
+def _closing(consumer: Consumer[Any, Any, Any]) -> Iterator[None]:
     """What it cannot do is a note on what is raised already."""
     try:
         yield
@@ -354,42 +485,3 @@ def _closing(consumer: Consumer[Any, Any]) -> Iterator[None]:
             error.add_note(f"and: {failure}")
         raise
     consumer.close()
-
-
-def check_reachable(bootstrap: str, timeout_s: float, security: Security | None = None) -> None:
-    """Fail at once, and say which address, where librdkafka would try until its timeout. With
-    `security`, also log in."""
-    reasons = []
-    for address in bootstrap.split(","):
-        host, port = _host_and_port(address.strip())
-        try:
-            with open_connection((host, port), security, timeout_s) as connection:
-                if security is not None and not security.has_login:
-                    connection.is_served()
-            return
-        except OSError as error:
-            reasons.append(f"{host}:{port}: {error.strerror or error}")
-    raise LogError(
-        f"no broker answers at {'; '.join(reasons)}",
-        code="TRANSPORT",
-        kafka_code=TRANSPORT,
-        retriable=True,
-        remedy=CHECK_ADDRESS,
-    )
-
-
-def _host_and_port(address: str) -> Address:
-    scheme, separator, rest = address.partition("://")
-    if separator:
-        raise ConfigurationError(
-            f"{address!r} is a URL, and brokers speak Kafka's protocol, not {scheme}",
-            remedy=f"give host:port alone, as in {rest.strip('/') or 'localhost:9092'}",
-        )
-    host, colon, port = address.rpartition(":")
-    if not colon or (address.startswith("[") and address.endswith("]")):
-        host, port = address, str(DEFAULT_PORT)
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ConfigurationError(
-            f"{address!r} is no broker address", remedy="give it as host:port, as in localhost:9092"
-        )
-    return host.strip("[]"), int(port)

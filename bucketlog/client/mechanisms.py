@@ -6,7 +6,7 @@ It imports nothing, so the command line can show its flags without loading a cli
 from typing import Literal
 
 CredentialMechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256"]
-"""Mechanisms with a credential of their own. PLAIN uses these credentials."""
+"""Mechanisms with their own credential. PLAIN uses these credentials."""
 Mechanism = Literal["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER"]
 OAUTHBEARER: Mechanism = "OAUTHBEARER"
 DEFAULT_MECHANISM: CredentialMechanism = "SCRAM-SHA-512"

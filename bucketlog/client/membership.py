@@ -3,35 +3,43 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Generic, Literal, TypeAlias, get_args
 
 from bucketlog.client.choices import no_choice
+from bucketlog.client.option_bounds import IN_GROUPS, check_bounds
+from bucketlog.client.reading_range import ENDS
+from bucketlog.client.sources import P
 from bucketlog.log_format.errors import ConfigurationError
 
 GroupStart: TypeAlias = Literal["earliest", "latest"] | datetime
-"""Where a group begins in a partition of which it has committed nothing."""
+"""Position where a group begins in a partition without a committed offset."""
 Assignor: TypeAlias = Literal["cooperative-sticky", "range", "roundrobin"]
-OnPartitions: TypeAlias = Callable[[tuple[int, ...]], None]
+AutoCommit: TypeAlias = bool | Literal["ack"]
+"""Commit records when the next call asks for more (True), when `done` acknowledges them ("ack"), or
+only when `commit` is called (False)."""
+OnPartitionsOf: TypeAlias = Callable[[tuple[P, ...]], None]
+OnPartitions: TypeAlias = OnPartitionsOf[int]
 
-ENDS = ("earliest", "latest")
 HEARTBEAT_S_MAX = 1.0
+IN_FLIGHT_RECORDS_MAX = 10_000
 HEARTBEATS_IN_SESSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMembership:
+class GroupMembership(Generic[P]):
     """How a consumer takes part in its group. Raises `ConfigurationError`."""
 
     group: str
     start: GroupStart = "latest"
-    auto_commit: bool = True
+    auto_commit: AutoCommit = True
+    in_flight_records_max: int = IN_FLIGHT_RECORDS_MAX
     commit_interval_s: float = 5.0
     assignor: Assignor = "cooperative-sticky"
     instance_id: str | None = None
     session_timeout_s: float = 45.0
     max_poll_interval_s: float = 300.0
-    on_assigned: OnPartitions | None = None
-    on_revoked: OnPartitions | None = None
+    on_assigned: OnPartitionsOf[P] | None = None
+    on_revoked: OnPartitionsOf[P] | None = None
 
     def __post_init__(self) -> None:
         if not self.group:
@@ -39,18 +47,22 @@ class GroupMembership:
         if self.assignor not in get_args(Assignor):
             raise no_choice("assignor", self.assignor, get_args(Assignor))
         if isinstance(self.start, str) and self.start not in ENDS:
-            raise no_choice("start", self.start, ENDS, "a datetime")
+            raise no_choice("start", self.start, tuple(ENDS), "a datetime")
         if not isinstance(self.start, str | datetime):
             raise ConfigurationError(
                 f"a group does not start at {self.start!r}",
                 remedy='log.groups.reset(group, topic, to=...) sets offsets; start="earliest", '
                 '"latest" or a datetime is for where nothing is committed',
             )
-        for name in ("commit_interval_s", "session_timeout_s", "max_poll_interval_s"):
-            if getattr(self, name) <= 0:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)}", remedy="make it positive"
-                )
+        if not isinstance(self.auto_commit, bool) and self.auto_commit != "ack":
+            raise no_choice("auto_commit", self.auto_commit, ("ack",), "True", "False")
+        check_bounds({name: getattr(self, name) for name in IN_GROUPS}, IN_GROUPS)
+        if self.session_timeout_s > self.max_poll_interval_s:
+            raise ConfigurationError(
+                f"session_timeout_s is {self.session_timeout_s}, which is more than "
+                f"max_poll_interval_s ({self.max_poll_interval_s})",
+                remedy="use a shorter session_timeout_s, or a longer max_poll_interval_s",
+            )
 
     @property
     def is_cooperative(self) -> bool:
@@ -61,7 +73,7 @@ class GroupMembership:
         config: dict[str, Any] = {
             "group.id": self.group,
             "partition.assignment.strategy": self.assignor,
-            "enable.auto.commit": self.auto_commit,
+            "enable.auto.commit": bool(self.auto_commit),
             "auto.commit.interval.ms": max(1, int(self.commit_interval_s * 1000)),
             "enable.auto.offset.store": False,
             "session.timeout.ms": int(self.session_timeout_s * 1000),

@@ -1,4 +1,4 @@
-"""A wait for acknowledgements that goes on without any: it is told, once, in the log."""
+"""A wait for acknowledgements that continues without any: it is logged once."""
 
 import logging
 

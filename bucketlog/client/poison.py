@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from confluent_kafka import Message
 
 from bucketlog.client.decoding import UnreadableRecordError, headers_of, spot_of
+from bucketlog.client.origin_headers import HEADER_PREFIX
 from bucketlog.client.topic import HeaderValue, Topic
 from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.producer import Producer
 
-_PREFIX = "__connect.errors."
 REASON_BYTES_MAX = 4096
 """What is kept of a reason: it may quote the record."""
 
@@ -29,17 +29,30 @@ _logger = logging.getLogger("bucketlog.poison")
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Set records that do not decode aside, in another topic, as they are.
+    """Dead-letter topic: where records go that do not decode, or whose handler fails.
 
-    Key, value, headers and timestamp stay; headers `__connect.errors.topic`, `.partition`,
-    `.offset`, `.stage`, `.exception.class.name` and `.exception.message` are added, as by Kafka
-    Connect. The topic must exist.
+    Key, value, headers and timestamp are kept. The headers `__connect.errors.topic`, `.partition`,
+    `.offset`, `.stage`, `.exception.class.name` and `.exception.message` are added, as Kafka
+    Connect does (KIP-298).
+
+    Args:
+        topic: Name of a topic that exists, or a `Topic`.
+
+    Examples:
+        >>> aside = bucketlog.DeadLetter("orders-dead")
+        >>> log.topics.create("orders-dead", partitions=1).name
+        'orders-dead'
+        >>> numbers = bucketlog.Topic("orders", value=int, key=str)
+        >>> with log.consumer(numbers, start="earliest", until="end", on_error=aside) as consumer:
+        ...     print(list(consumer), consumer.passed_over)
+        [] 2
     """
 
     topic: str | Topic[Any, Any]
 
     @property
     def name(self) -> str:
+        """Name of the dead-letter topic."""
         return self.topic if isinstance(self.topic, str) else self.topic.name
 
 
@@ -47,7 +60,7 @@ OnError: TypeAlias = Literal["raise", "skip"] | DeadLetter
 
 
 class Poison:
-    """What one consumer does with records that do not decode, and how many it passed over."""
+    """Treatment of records that do not decode, by one consumer, and the number of these records."""
 
     def __init__(self, on_error: OnError, open_producer: "Callable[[], Producer]") -> None:
         if on_error not in ("raise", "skip") and not isinstance(on_error, DeadLetter):
@@ -58,7 +71,7 @@ class Poison:
         self.raises = on_error == "raise"
         self.passed_over = 0
         self._aside = Topic(on_error.name) if isinstance(on_error, DeadLetter) else None
-        self._open_producer = open_producer
+        self.open_producer = open_producer
         self._producer: Producer | None = None
 
     def pass_over(self, found: Sequence[tuple[Message, UnreadableRecordError]]) -> None:
@@ -74,7 +87,7 @@ class Poison:
         self, aside: Topic[bytes, bytes], found: Sequence[tuple[Message, UnreadableRecordError]]
     ) -> None:
         if self._producer is None:
-            self._producer = self._open_producer()
+            self._producer = self.open_producer()
         sent = [
             self._producer.send(
                 aside,
@@ -97,14 +110,14 @@ class Poison:
 def reason_headers(
     message: Message, error: UnreadableRecordError
 ) -> tuple[tuple[str, HeaderValue], ...]:
-    """Where it came from and why it is here, by the names of Kafka Connect."""
-    partition, offset = spot_of(message)
+    """Return the headers with the record's origin and the error, by the names of Kafka Connect."""
+    (topic, partition), offset = spot_of(message)
     reason = error.reason.encode()[:REASON_BYTES_MAX].decode(errors="ignore")
     return (
-        (f"{_PREFIX}topic", message.topic() or ""),
-        (f"{_PREFIX}partition", str(partition)),
-        (f"{_PREFIX}offset", str(offset)),
-        (f"{_PREFIX}stage", f"{error.part.upper()}_CONVERTER"),
-        (f"{_PREFIX}exception.class.name", error.cause_name),
-        (f"{_PREFIX}exception.message", reason),
+        (f"{HEADER_PREFIX}topic", topic),
+        (f"{HEADER_PREFIX}partition", str(partition)),
+        (f"{HEADER_PREFIX}offset", str(offset)),
+        (f"{HEADER_PREFIX}stage", f"{error.part.upper()}_CONVERTER"),
+        (f"{HEADER_PREFIX}exception.class.name", error.cause_name),
+        (f"{HEADER_PREFIX}exception.message", reason),
     )

@@ -23,6 +23,7 @@ from bucketlog.client.sending import (
 )
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.waiting_sends import WaitingSends
+from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError
 
 K = TypeVar("K")
@@ -30,16 +31,35 @@ V = TypeVar("V")
 
 _POLL_S = 0.1
 _PURGE_S = 1.0
-"""What is given up is reported at once."""
+"""Longest wait for the reports of records that are given up, which librdkafka reports at once."""
 
 
 class Delivery(DeliveryState):
-    """The handle of one sent record. Its outcome is known once the producer was polled."""
+    """Handle of one sent record. Returned by `Producer.send`.
+
+    Examples:
+        >>> with log.producer() as producer:
+        ...     delivery = producer.send(orders, Order(id="3", amount=1.5))
+        ...     print(delivery.result().offset, delivery.done)
+        2 True
+    """
 
     __slots__ = ()
 
     def result(self, timeout_s: float | None = None) -> Delivered:
-        """Wait until the record is in the bucket. Raises `LogError`, or `TimeoutError`."""
+        """Wait until the record is in the bucket.
+
+        Args:
+            timeout_s: Longest wait, in seconds; None means as long as the producer tries to deliver
+                the record.
+
+        Returns:
+            Topic, partition and offset of the record.
+
+        Raises:
+            LogError: If the record was not delivered.
+            TimeoutError: If the outcome is not known after `timeout_s`.
+        """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.done:
             self._outbox.hasten(timeout_s)
@@ -52,10 +72,19 @@ class Delivery(DeliveryState):
         return self._delivered
 
 
-class Producer:
-    """Sends typed records; made by `Log.producer`, used as a context manager.
+class Producer(DisplayedObject):
+    """Producer of typed records. Made by `Log.producer`, and used as a context manager.
 
-    Leaving the block flushes. One producer may be used from several threads.
+    Leaving the block waits until all records are delivered. Several threads may use a producer, but
+    only in the process that opened it. In a forked process, calls raise `ConfigurationError`.
+
+    Examples:
+        >>> with log.producer(linger_ms=20) as producer:
+        ...     for number in range(3, 6):
+        ...         delivery = producer.send(orders, Order(id=str(number), amount=1.5), key="ann")
+        ...     producer.flush()
+        ...     len(producer)
+        0
     """
 
     def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
@@ -63,6 +92,9 @@ class Producer:
         self._delivery_timeout_s = delivery_timeout_s
         self._waiting = WaitingSends(self._outbox, timeout_s=delivery_timeout_s)
         self._closed = False
+
+    def _description(self) -> Description:
+        return self._outbox.description(is_closed=self._closed)
 
     def send(
         self,
@@ -74,11 +106,24 @@ class Producer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Queue one record; None as the value sends a tombstone.
+        """Queue one record, and wait while the queue is full.
 
-        Without `partition` the key decides (murmur2, as in Java clients), without a key any. Waits
-        while the queue is full. Raises `InvalidDataError` for a value that the topic does not
-        take, `LogError` if the queue finds no room within the delivery timeout.
+        Args:
+            topic: Topic of the record.
+            value: Value of the record; None means a tombstone.
+            key: Key of the record; None means no key.
+            headers: Names and values of headers; None means no headers.
+            partition: Number of the partition; None means that the key decides, by murmur2 as in
+                Kafka's Java client, or chance if there is no key.
+            timestamp_ms: Time of the record, in milliseconds since 1970 UTC; None means now.
+
+        Returns:
+            A handle, whose `result()` waits for the partition and the offset.
+
+        Raises:
+            ConfigurationError: If the producer is closed, or was opened in another process.
+            InvalidDataError: If the value, the key or a header does not have the declared type.
+            LogError: If the queue stays full for the delivery timeout.
         """
         if self._closed:
             raise closed()
@@ -90,10 +135,23 @@ class Producer:
     def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """Queue many records; `key` computes each one's key. Returns how many.
+        """Queue many records. This is faster than `send`, because no handle is made for each
+        record.
 
-        Faster than `send`, because nothing is kept per record: a failure is raised by `flush` or
-        at the end of the block.
+        Args:
+            topic: Topic of the records.
+            values: Values of the records.
+            key: Function that computes the key of each value; None means records without keys.
+
+        Returns:
+            The number of records.
+
+        Raises:
+            ConfigurationError: If the producer is closed, or was opened in another process.
+            InvalidDataError: If a value or a key does not have the declared type. Earlier records
+                stay queued.
+            LogError: If the queue stays full for the delivery timeout. `flush`, or the end of the
+                block, raises the failures of single records.
         """
         if self._closed:
             raise closed()
@@ -104,9 +162,17 @@ class Producer:
         return count
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until every record is delivered; raises the first failure that nobody has seen.
+        """Wait until all records are delivered.
 
-        Raises `TimeoutError` where records are left after `timeout_s`; they stay queued.
+        Args:
+            timeout_s: Longest wait, in seconds; None means as long as the producer tries to deliver
+                records.
+
+        Raises:
+            ConfigurationError: If the producer is closed, or was opened in another process.
+            LogError: If records were not delivered. Raises the first failure that `Delivery.result`
+                has not raised.
+            TimeoutError: If records are left after `timeout_s`. They stay queued.
         """
         if self._closed:
             raise closed()
@@ -119,14 +185,32 @@ class Producer:
         self._outbox.raise_failures()
 
     def poll(self, timeout_s: float = 0.0) -> int:
-        """Serve delivery reports; returns how many. `send` and `flush` do it by themselves."""
+        """Handle delivery reports. `send` and `flush` do this, too.
+
+        Args:
+            timeout_s: Longest wait for a first report, in seconds. Default: 0.
+
+        Returns:
+            The number of reports.
+
+        Raises:
+            ConfigurationError: If the producer is closed, or was opened in another process.
+        """
         if self._closed:
             raise closed()
         return self._outbox.poll(timeout_s)
 
     def close(self) -> None:
-        """Flush, then release the connections. Raises as `flush` does."""
-        if self._closed:
+        """Wait until all records are delivered, then close the connections.
+
+        In a forked process, `close` does nothing: the records and connections are in the other
+        process.
+
+        Raises:
+            LogError: If records were not delivered. Raises the first failure that `Delivery.result`
+                has not raised.
+        """
+        if self._closed or not self._outbox.process.is_here:
             return
         self._closed = True
         patience = Patience(self._delivery_timeout_s, time.monotonic())
@@ -139,7 +223,7 @@ class Producer:
             self._give_up(stop)
             raise
         finally:
-            self._outbox.kafka.close()
+            self._outbox.close()
         self._outbox.raise_failures()
 
     def __len__(self) -> int:
@@ -158,7 +242,8 @@ class Producer:
         if exc is None:
             self.close()
             return
-        if not self._closed and not isinstance(exc, Exception):  # Ctrl-C: nothing is waited for
+        is_open = not self._closed and self._outbox.process.is_here
+        if is_open and not isinstance(exc, Exception):  # Ctrl-C: nothing is waited for
             self._give_up(exc)
         try:
             self.close()

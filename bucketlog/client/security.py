@@ -21,14 +21,29 @@ FilePath = str | PathLike[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Security:
-    """TLS, and a login if there is a `username` or a `token`. Raises `ConfigurationError`.
+    """TLS and a login, for `connect`. There is a login if `username` or `token` is given.
 
-    `ca_file`: the certificates of the authorities that the client trusts, in PEM; None: those of
-    the system. `certificate_file` and `key_file`: the client's own certificate, and its key;
-    `key_password` decrypts the key. `mechanism`: how the client logs in. `tls=False`: a login
-    without TLS, for networks that nobody else reads. `verify_hostname=False`: any certificate of a
-    trusted authority will do, whatever its names. `token`: a function that gives access tokens,
-    with which the client logs in (OAUTHBEARER): `ClientCredentials(…)`, `TokenFile(…)`, or yours.
+    Args:
+        ca_file: File with the certificates of the authorities that the client trusts, in PEM; None
+            means those of the system.
+        certificate_file: File with the client's own certificate, in PEM; None means no certificate.
+        key_file: File with the key of this certificate, in PEM; None means no certificate.
+        key_password: Password that decrypts the key; None means that the key is not encrypted.
+        username: Name of the user; None means no login with a password.
+        password: Password of the user; None means no login with a password.
+        mechanism: How the client logs in: "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN" or
+            "OAUTHBEARER".
+        tls: Whether connections use TLS. Without TLS, use a network that nobody else can read.
+        verify_hostname: Whether the name in a broker's certificate must be the name in its address.
+        token: Function that returns an access token, such as `ClientCredentials(...)` or
+            `TokenFile(...)`. The client then logs in with OAUTHBEARER. None means no token.
+
+    Raises:
+        ConfigurationError: If options contradict each other, or if a file cannot be read.
+
+    Examples:
+        >>> bucketlog.Security(username="ann", password="secret")
+        Security(ca_file=None, ..., username='ann', mechanism='SCRAM-SHA-512', tls=True, ...)
     """
 
     ca_file: FilePath | None = None
@@ -100,17 +115,22 @@ class Security:
 
     @property
     def has_login(self) -> bool:
+        """Whether the client logs in, with a password or a token."""
         return self.username is not None or self.token is not None
 
     @property
     def protocol(self) -> str:
-        """Kafka's name of it, as in SASL_SSL."""
+        """Kafka's name of the security protocol: SSL, SASL_SSL or SASL_PLAINTEXT."""
         if not self.has_login:
             return "SSL"
         return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
 
     def librdkafka(self) -> dict[str, Any]:
-        """The settings of librdkafka that say the same."""
+        """Return the same settings under librdkafka's names.
+
+        Returns:
+            The settings by their names. They contain the password.
+        """
         found: dict[str, Any] = {"security.protocol": self.protocol}
         if self.tls:
             found["enable.ssl.certificate.verification"] = True
@@ -139,7 +159,14 @@ class Security:
         return found
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Raises `ConfigurationError`, which names the file that cannot be used."""
+        """Return a TLS context with the certificates of these files.
+
+        Returns:
+            A context that verifies certificates, and refuses versions before TLS 1.2.
+
+        Raises:
+            ConfigurationError: If a file cannot be used. The error names the file.
+        """
         try:
             context = ssl.create_default_context(
                 cafile=None if self.ca_file is None else fspath(self.ca_file)

@@ -2,7 +2,7 @@
 
 Invariants: every record that `put` or `put_batch` took is reported once by librdkafka; a failure
 stays in the account until somebody has seen it: who asked for that record, or `raise_failures`.
-What is given up does not enter it: who stops the producer is told how much that is.
+What is given up does not enter it: whoever stops the producer gets the number.
 Nothing here waits but `hasten`. Reports come in the thread that polls the handle.
 """
 
@@ -16,7 +16,9 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
 from bucketlog.client.kafka_errors import ADVICE, log_error
+from bucketlog.client.own_process import OwnProcess
 from bucketlog.client.topic import Headers, HeaderValue, Topic, check_topic
+from bucketlog.log_format.display import Description
 from bucketlog.log_format.errors import (
     BucketlogError,
     ConfigurationError,
@@ -44,7 +46,19 @@ NOW_MS, EPOCH_MS = 0, 1
 
 
 class Delivered(NamedTuple):
-    """Where a record stands now."""
+    """Place of a record that is stored. Returned by `Delivery.result`.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        offset: Offset of the record in its partition.
+
+    Examples:
+        >>> with log.producer() as producer:
+        ...     delivered = producer.send(orders, Order(id="3", amount=1.5)).result()
+        >>> delivered.partition, delivered.offset
+        (0, 2)
+    """
 
     topic: str
     partition: int
@@ -63,13 +77,13 @@ class DeliveryState:
 
     @property
     def done(self) -> bool:
-        """Its outcome is known."""
+        """Whether the outcome is known: the record was delivered, or it failed."""
         return self._delivered is not None or self._error is not None
 
     @property
     def error(self) -> BucketlogError | None:
-        """Why the record was not delivered; None while that is open, or where it was. To look at
-        it is not to handle it: `flush` raises it all the same."""
+        """Error of a record that was not delivered; None while the outcome is open, and after a
+        delivery. Reading this property does not handle the error: `flush` still raises it."""
         return self._error
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
@@ -97,15 +111,23 @@ class Outbox:
             raise ConfigurationError(
                 f"this producer cannot be made: {reason}", remedy=ADVICE["_INVALID_ARG"].remedy
             ) from error
+        self.process = OwnProcess("producer", self.kafka)
         self.failures: dict[object, BucketlogError] = {}
-        """That nobody has seen, by who keeps the record's fate (or a number, where nobody does)."""
+        """Failures that nobody has seen, by the handle of the record, or by a number if there is no
+        handle."""
         self._numbers = itertools.count()
         self._first_topic: str | None = None
         self._is_hastened = False
 
+    def description(self, *, is_closed: bool) -> Description:
+        """Describe a producer for display, without librdkafka: the process may be a forked one."""
+        elsewhere = "open" if self.process.is_here else "of another process"
+        return Description({"state": "closed" if is_closed else elsewhere})
+
     def hasten(self, timeout_s: float | None = None) -> None:
         """Before the first wait for a report: an idempotent producer of librdkafka forgets the
         broker that it began with, and would connect to another after half a second only."""
+        self.process.check()
         if self._is_hastened or self._first_topic is None:
             return
         self._is_hastened = True
@@ -115,6 +137,7 @@ class Outbox:
 
     def poll(self, timeout_s: float) -> int:
         """Serve the reports that are there, or the first that comes; how many."""
+        self.process.check()
         with suppress(KafkaException):  # fatal, raised once: each record's report tells it, too
             return self.kafka.poll(timeout_s)
         return 0
@@ -127,12 +150,14 @@ class Outbox:
 
     def flush(self, timeout_s: float) -> int:
         """Serve reports, sending without lingering; how many records are on their way still."""
+        self.process.check()
         with suppress(KafkaException):  # as above
             return self.kafka.flush(timeout_s)
         return len(self.kafka)
 
     def put(self, record: Encoded, report: Report) -> bool:
         """Queue one record; False: there is no room. Raises `LogError`."""
+        self.process.check()
         topic, value, key, partition, headers, timestamp_ms = record
         try:
             self.kafka.produce(
@@ -156,6 +181,7 @@ class Outbox:
         self, topic: str, messages: list[dict[str, Any]], report: Report
     ) -> list[dict[str, Any]]:
         """Queue them; returns those that there was no room for. Raises `LogError`."""
+        self.process.check()
         try:
             queued = self.kafka.produce_batch(topic, messages, on_delivery=report)
         except KafkaException as error:
@@ -169,6 +195,12 @@ class Outbox:
             if refused.code() != KafkaError._QUEUE_FULL:
                 raise log_error(refused, f"sending to topic {topic!r}")
         return left
+
+    def close(self) -> None:
+        """Release the connections. confluent-kafka before 2.13 releases them when it frees the
+        producer."""
+        if hasattr(self.kafka, "close"):
+            self.kafka.close()
 
     def report_failure(self, error: KafkaError | None, message: Message) -> None:
         """The report of a record whose fate nobody keeps."""
@@ -198,6 +230,10 @@ class Outbox:
         raise first
 
 
+PARTITION_MAX = 2**31 - 1
+TIMESTAMP_MS_MIN, TIMESTAMP_MS_MAX = -(2**63), 2**63 - 1
+
+
 def encoded(
     topic: Topic[K, V],
     value: V | None,
@@ -208,6 +244,16 @@ def encoded(
 ) -> Encoded:
     """Raises `InvalidDataError`, `ConfigurationError`."""
     check_topic(topic)
+    if partition is not None and not 0 <= partition <= PARTITION_MAX:
+        raise ConfigurationError(
+            f"partition {partition} of topic {topic.name!r}",
+            remedy=f"partitions are numbered from 0 to at most {PARTITION_MAX}",
+        )
+    if timestamp_ms is not None and not TIMESTAMP_MS_MIN <= timestamp_ms <= TIMESTAMP_MS_MAX:
+        raise ConfigurationError(
+            f"timestamp_ms is {timestamp_ms}",
+            remedy=f"give milliseconds since 1970, from {TIMESTAMP_MS_MIN} to {TIMESTAMP_MS_MAX}",
+        )
     return (
         topic.name,
         None if value is None else topic.value_format.encode(value),

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from types import UnionType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from bucketlog.client.formats import BlockingFormat, Format, TopicBoundFormat, format_of
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 
 K = TypeVar("K")
 V = TypeVar("V")
+K_co = TypeVar("K_co", covariant=True)
+V_co = TypeVar("V_co", covariant=True)
 
 HeaderValue: TypeAlias = str | bytes | None
 Headers: TypeAlias = Mapping[str, HeaderValue] | Sequence[tuple[str, HeaderValue]]
@@ -19,14 +21,51 @@ MAX_NAME_LENGTH = 249
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-class Topic(Generic[K, V]):
-    """A topic's name and the types of its keys and values.
+class TopicPartition(NamedTuple):
+    """Name of a partition, for consumers that read several topics.
 
-        orders = Topic("orders", value=Order, key=str)
+    Args:
+        topic: Name of the topic.
+        partition: Number of the partition.
 
-    `bytes` (the default) is sent raw, `str` as UTF-8, a pydantic model (or any type pydantic
-    knows: a dataclass, int, list) as JSON; a `Format` as it says. Nothing is sent or created here.
-    Raises `ConfigurationError`.
+    Examples:
+        >>> bucketlog.TopicPartition("orders", 0)
+        TopicPartition(topic='orders', partition=0)
+    """
+
+    topic: str
+    partition: int
+
+
+class TopicSource(Generic[K_co, V_co]):
+    """Type of the topics and patterns that a consumer of several topics reads. Made by `Topic` and
+    `TopicPattern`.
+
+    Examples:
+        >>> both: list[bucketlog.TopicSource] = [orders, bucketlog.TopicPattern("orders-.*")]
+    """
+
+    __slots__ = ()
+
+
+class Topic(TopicSource[K, V]):
+    """Name of a topic, with the types of its keys and values.
+
+    Making a `Topic` creates nothing on the cluster: see `Topics.create`.
+
+    Args:
+        name: Name of the topic: up to 249 letters, digits, dots, underscores and hyphens.
+        value: Type of the values. `bytes` is sent as it is, `str` as UTF-8. A pydantic model, and
+            any other type that pydantic knows, is sent as JSON. A `Format`, such as `Avro(Order)`,
+            encodes values itself. Default: `bytes`.
+        key: Type of the keys, as for `value`. Default: `bytes`.
+
+    Raises:
+        ConfigurationError: If the name is not valid, or if the type cannot be encoded.
+
+    Examples:
+        >>> bucketlog.Topic("orders", value=Order, key=str)
+        Topic('orders', value=json, key=text)
     """
 
     __slots__ = ("key_format", "key_waits", "name", "value_format", "value_waits")
@@ -50,7 +89,7 @@ class Topic(Generic[K, V]):
     def __init__(self, name: str, *, value: Any = bytes, key: Any = bytes) -> None:
         if not _NAME.fullmatch(name) or name in (".", "..") or len(name) > MAX_NAME_LENGTH:
             raise ConfigurationError(
-                f"{name!r} is no topic name",
+                f"{name!r} is not a topic name",
                 remedy=f"1 to {MAX_NAME_LENGTH} of letters, digits, '.', '_' and '-'",
             )
         self.name = name
@@ -65,11 +104,11 @@ class Topic(Generic[K, V]):
 
 
 def check_topic(given: object) -> None:
-    """Where a name alone does not do. Raises `ConfigurationError`."""
+    """A name alone is not enough. Raises `ConfigurationError`."""
     if not isinstance(given, Topic):
         name = given if isinstance(given, str) else "orders"
         raise ConfigurationError(
-            f"a topic with its types is wanted, not {given!r}",
+            f"a Topic is needed, not {given!r}",
             remedy=f'as in bucketlog.Topic("{name}")',
         )
 
@@ -86,21 +125,58 @@ def _waiting(chosen: Format[Any]) -> BlockingFormat | None:
     return chosen if isinstance(chosen, BlockingFormat) else None
 
 
-class Record(Generic[K, V]):
-    """One record. `offset` and `partition` say where it stands, for ever.
+class Retry(NamedTuple):
+    """Origin of a record in a retry topic. Made by `process`, as `Record.retry`.
 
-    `timestamp_ms` is milliseconds since 1970 UTC (-1: none); `headers` in the order sent. `key` is
-    None where the producer gave none. A record without a value is a tombstone: reading `value`
-    then raises `InvalidDataError`; ask `is_tombstone` first where a topic may hold some.
+    Attributes:
+        topic: Name of the first topic of the record.
+        partition: Number of the partition in this topic.
+        offset: Offset in this partition.
+        attempts: Number of earlier calls of the handler.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    attempts: int
+
+
+class Record(Generic[K, V]):
+    """Record of a topic. Returned by consumers and by `replay`.
+
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        offset: Offset of the record in its partition.
+        timestamp_ms: Time of the record, in milliseconds since 1970 UTC; -1 means no time.
+        key: Decoded key; None means no key.
+        value: Decoded value. Reading the value of a tombstone raises `InvalidDataError`.
+        headers: Names and values of the headers, in the order in which they were sent.
+        is_tombstone: Whether the record has no value. Compaction then removes the key.
+        raw_key: Stored bytes of the key; None means no key.
+        raw_value: Stored bytes of the value; None means a tombstone.
+        retry: Origin of a record that `process` reads from a retry topic, a `Retry`; None for other
+            records. The headers and the time of the record are those of its origin.
+
+    Examples:
+        >>> with log.consumer(orders, start="earliest", until="end") as consumer:
+        ...     for record in consumer:
+        ...         print(record.where, record.key, record.value.amount)
+        orders[0]@0 ann 9.5
+        orders[0]@1 bob 20.0
     """
 
     __slots__ = (
+        "_epoch",
         "_value",
         "headers",
         "is_tombstone",
         "key",
         "offset",
         "partition",
+        "raw_key",
+        "raw_value",
+        "retry",
         "timestamp_ms",
         "topic",
     )
@@ -116,7 +192,14 @@ class Record(Generic[K, V]):
         headers: tuple[tuple[str, bytes | None], ...] = (),
         *,
         is_tombstone: bool = False,
+        raw_key: bytes | None = None,
+        raw_value: bytes | None = None,
+        retry: Retry | None = None,
+        epoch: int = 0,
     ) -> None:
+        self.retry = retry
+        self._epoch = epoch
+        """Number of times that its consumer had sought or lost partitions before the record."""
         self.topic = topic
         self.partition = partition
         self.offset = offset
@@ -125,9 +208,16 @@ class Record(Generic[K, V]):
         self._value = value
         self.headers = headers
         self.is_tombstone = is_tombstone
+        self.raw_key = raw_key
+        self.raw_value = raw_value
 
     @property
     def value(self) -> V:
+        """Decoded value.
+
+        Raises:
+            InvalidDataError: If the record is a tombstone.
+        """
         if self.is_tombstone:
             raise InvalidDataError(
                 f"the record at {self.where} has no value",
@@ -138,7 +228,7 @@ class Record(Generic[K, V]):
 
     @property
     def where(self) -> str:
-        """`orders[2]@17`: topic, partition, offset; for messages."""
+        """Topic, partition and offset for messages, as in `orders[2]@17`."""
         return f"{self.topic}[{self.partition}]@{self.offset}"
 
     def __repr__(self) -> str:

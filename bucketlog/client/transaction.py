@@ -107,7 +107,7 @@ class TransactionalProducer:
             self.discard()
             raise self._failure(error.args[0], "beginning") from error
 
-    def add_offsets(self, consumer: GroupConsumer[Any, Any]) -> None:
+    def add_offsets(self, consumer: GroupConsumer[Any, Any, Any]) -> None:
         """Add the consumer's offsets. Raises `TransactionAbortedError`, `LogError`."""
         if consumer.has_lost_records:
             self._aborted("partitions of its consumer went to another member")
@@ -147,7 +147,7 @@ class TransactionalProducer:
         with warnings.catch_warnings(), suppress(KafkaException):
             warnings.simplefilter("ignore", RuntimeWarning)  # its abort may fail
             # raises a fatal error, which was raised before; waits for a call that hangs
-            bounded(self.outbox.kafka.close, CLOSE_S)
+            bounded(self.outbox.close, CLOSE_S)
 
     def close(self) -> None:
         """Abort an open transaction, and close the connections."""
@@ -215,14 +215,25 @@ class TransactionalProducer:
 
 
 class Transaction:
-    """One transaction, made by `Log.transaction` and used as a context manager.
+    """Transaction: its records and offsets become visible together, or not at all (KIP-98). Made by
+    `Log.transaction`, and used as a context manager.
 
     The end of the block commits: consumers then see all records. An exception in the block aborts
     the transaction, and is raised again: consumers see none of the records.
+
+    Attributes:
+        is_committed: Whether the transaction was committed.
+
+    Examples:
+        >>> with log.transaction("billing-1") as transaction:
+        ...     transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        ...     transaction.send(orders, Order(id="4", amount=2.5), key="bob")
+        >>> transaction.is_committed
+        True
     """
 
     def __init__(
-        self, producer: TransactionalProducer, consumer: GroupConsumer[Any, Any] | None
+        self, producer: TransactionalProducer, consumer: GroupConsumer[Any, Any, Any] | None
     ) -> None:
         self._producer = producer
         self._consumer = consumer
@@ -240,28 +251,73 @@ class Transaction:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> None:
-        """Queue one record, as `Producer.send` does. The commit waits for its acknowledgement.
+        """Queue one record, and wait while the queue is full. The commit waits until it is
+        delivered.
 
-        Raises `InvalidDataError` if the topic does not accept the value. Raises `LogError` if the
-        queue stays full for the transaction's timeout.
+        Args:
+            topic: Topic of the record.
+            value: Value of the record; None means a tombstone.
+            key: Key of the record; None means no key.
+            headers: Names and values of headers; None means no headers.
+            partition: Number of the partition; None means that the key decides, by murmur2 as in
+                Kafka's Java client, or chance if there is no key.
+            timestamp_ms: Time of the record, in milliseconds since 1970 UTC; None means now.
+
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            InvalidDataError: If the value, the key or a header does not have the declared type.
+            LogError: If the queue stays full for the transaction's timeout.
         """
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         self.put_when_there_is_room(record)
 
     def put_when_there_is_room(self, record: Encoded) -> None:
-        """Wait for room, and queue one record. Raises `LogError`."""
+        """Queue one encoded record, and wait while the queue is full.
+
+        Args:
+            record: Encoded record.
+
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            LogError: If the queue stays full for the transaction's timeout.
+        """
         self._check_open()
         self._producer.waiting.put(record, self._producer.outbox.report_failure)
 
     def put(self, record: Encoded) -> bool:
-        """Queue one record. Returns False if the queue is full. Raises `LogError`."""
+        """Queue one encoded record, without a wait.
+
+        Args:
+            record: Encoded record.
+
+        Returns:
+            False if the queue is full.
+
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            LogError: If the record cannot be queued for another reason.
+        """
         self._check_open()
         return self._producer.waiting.put_at_once(record, self._producer.outbox.report_failure)
 
     def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
     ) -> int:
-        """Queue many records. `key` computes the key of each value. Returns their number."""
+        """Queue many records, and wait while the queue is full.
+
+        Args:
+            topic: Topic of the records.
+            values: Values of the records.
+            key: Function that computes the key of each value; None means records without keys.
+
+        Returns:
+            The number of records.
+
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            InvalidDataError: If a value or a key does not have the declared type.
+            LogError: If the queue stays full for the transaction's timeout.
+        """
         count = 0
         for messages in encoded_chunks(topic, values, key):
             self._check_open()
@@ -270,7 +326,13 @@ class Transaction:
         return count
 
     def abort(self) -> None:
-        """Abort now: none of the records becomes visible. The rest of the block may not send."""
+        """Abort now: none of the records becomes visible. The rest of the block must not send.
+
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            LogError: If the broker does not answer. The transaction is then aborted after its
+                timeout.
+        """
         self._check_open()
         self._note_end()
         try:
@@ -281,8 +343,11 @@ class Transaction:
     def commit(self) -> None:
         """Commit now, as the end of the block does.
 
-        Raises `TransactionAbortedError` if the transaction was aborted: run it again. Raises
-        `LogError` if another producer has taken the id over, or if the outcome is unknown.
+        Raises:
+            ConfigurationError: If the transaction has not begun, or has ended.
+            LogError: If another producer has taken the transactional id over, or if the outcome is
+                unknown.
+            TransactionAbortedError: If the transaction was aborted. Run it again.
         """
         self._check_open()
         self._note_end()

@@ -30,8 +30,20 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionInfo:
-    """`state` is Kafka's name: Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or
-    CompleteAbort."""
+    """Transactional id and its state. Returned by `TransactionAdmin.list`.
+
+    Attributes:
+        transactional_id: Name of the transactional producer.
+        producer_id: Id of the producer.
+        state: Kafka's name of the state: Empty, Ongoing, PrepareCommit, PrepareAbort,
+            CompleteCommit or CompleteAbort.
+
+    Examples:
+        >>> with log.transaction("billing-1") as transaction:
+        ...     transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        >>> [each.state for each in log.transactions.list() if each.transactional_id == "billing-1"]
+        ['CompleteCommit']
+    """
 
     transactional_id: str
     producer_id: int
@@ -40,8 +52,25 @@ class TransactionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDetails:
-    """`started_ms`: the start of the open transaction, in ms since the Unix epoch, or None.
-    `partitions`: its topics and partitions."""
+    """State of a transactional id. Returned by `TransactionAdmin.describe`.
+
+    Attributes:
+        transactional_id: Name of the transactional producer.
+        producer_id: Id of the producer.
+        producer_epoch: Number of the producer's epoch, which grows when a producer is fenced.
+        state: Kafka's name of the state: Empty, Ongoing, PrepareCommit, PrepareAbort,
+            CompleteCommit or CompleteAbort.
+        timeout_ms: Time after which brokers abort an open transaction, in milliseconds.
+        started_ms: Start of the open transaction, in milliseconds since 1970 UTC; None if none is
+            open.
+        partitions: Names of topics and numbers of partitions that the open transaction writes.
+
+    Examples:
+        >>> with log.transaction("billing-1") as transaction:
+        ...     transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        >>> log.transactions.describe("billing-1").timeout_ms
+        60000
+    """
 
     transactional_id: str
     producer_id: int
@@ -53,7 +82,14 @@ class TransactionDetails:
 
 
 class TransactionAdmin:
-    """`log.transactions`. Raises `LogError`, TRANSACTIONAL_ID_NOT_FOUND if there is no such id."""
+    """Administration of transactions. Used for `log.transactions`.
+
+    Examples:
+        >>> with log.transaction("billing-1") as transaction:
+        ...     transaction.send(orders, Order(id="3", amount=1.5), key="ann")
+        >>> log.transactions.describe("billing-1").state
+        'CompleteCommit'
+    """
 
     def __init__(
         self, admin: Admin, config: Mapping[str, Any], security: Security | None = None
@@ -61,7 +97,14 @@ class TransactionAdmin:
         self._requests = BrokerRequests(admin, config, security, if_closed=_IF_CLOSED)
 
     def list(self) -> list[TransactionInfo]:
-        """List all transactional ids, sorted. Asks each broker for its ids."""
+        """List all transactional ids, in their order. Each broker is asked.
+
+        Returns:
+            Id, producer id and state of each.
+
+        Raises:
+            LogError: If a broker does not answer.
+        """
         doing, rows = "listing transactions", dict[str, TransactionInfo]()
         for address in self._brokers(doing):
             body = FrameWriter(flexible=True)
@@ -79,7 +122,17 @@ class TransactionAdmin:
         return sorted(rows.values(), key=lambda row: row.transactional_id)
 
     def describe(self, transactional_id: str) -> TransactionDetails:
-        """Describe one transactional id."""
+        """Describe one transactional id.
+
+        Args:
+            transactional_id: Name of the transactional producer.
+
+        Returns:
+            The state, and the open transaction, if any.
+
+        Raises:
+            LogError: With the code TRANSACTIONAL_ID_NOT_FOUND if the id is unknown.
+        """
         doing = f"describing transactional id {transactional_id!r}"
         body = FrameWriter(flexible=True)
         body.array_length(1)
@@ -101,10 +154,17 @@ class TransactionAdmin:
         return TransactionDetails(found, producer_id, epoch, state, timeout_ms, began, parts)
 
     def abort(self, transactional_id: str) -> TransactionDetails:
-        """Abort the open transaction of the id, and return its details.
+        """Abort the open transaction of an id. Its producer gets an error, aborts and continues.
 
-        Its producer gets an error, aborts and continues. Raises `LogError` INVALID_TXN_STATE if the
-        id has no open transaction with records.
+        Args:
+            transactional_id: Name of the transactional producer.
+
+        Returns:
+            The details of the transaction that was aborted.
+
+        Raises:
+            LogError: With the code INVALID_TXN_STATE if the id has no open transaction with
+                records, or TRANSACTIONAL_ID_NOT_FOUND if the id is unknown.
         """
         doing = f"aborting the transaction of {transactional_id!r}"
         found = self.describe(transactional_id)

@@ -34,7 +34,18 @@ _NAMES = {number: name for name, number in _NUMBERS.items()}
 
 @dataclass(frozen=True, slots=True)
 class UserCredential:
-    """One credential of a user. Brokers do not give away more."""
+    """Credential of a user, without the password. Returned by `Users.list`.
+
+    Attributes:
+        user: Name of the user.
+        mechanism: "SCRAM-SHA-512" or "SCRAM-SHA-256".
+        iterations: Number of iterations with which the password is salted.
+
+    Examples:
+        >>> log.users.set_password("ann", "a long secret")
+        >>> log.users.list()
+        [UserCredential(user='ann', mechanism='SCRAM-SHA-512', iterations=8192)]
+    """
 
     user: str
     mechanism: CredentialMechanism
@@ -42,13 +53,27 @@ class UserCredential:
 
 
 class Users:
-    """`log.users`. Raises `LogError`."""
+    """Administration of users and their passwords (KIP-554). Used for `log.users`.
+
+    Examples:
+        >>> log.users.set_password("bob", "a long secret")
+        >>> "bob" in [each.user for each in log.users.list()]
+        True
+        >>> log.users.delete("bob")
+    """
 
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
 
     def list(self) -> list[UserCredential]:
-        """The credentials of all users, by name and mechanism."""
+        """List the credentials of all users, by name and mechanism.
+
+        Returns:
+            The credentials, without passwords.
+
+        Raises:
+            LogError: If no broker answers, or if it refuses.
+        """
         doing = "listing users"
         try:
             future = self._admin.client.describe_user_scram_credentials(
@@ -73,7 +98,19 @@ class Users:
         mechanism: CredentialMechanism = DEFAULT_MECHANISM,
         iterations: int = DEFAULT_ITERATIONS,
     ) -> None:
-        """Add the user, or change the password. Each mechanism has its own password."""
+        """Add a user, or change the password. Each mechanism has its own password.
+
+        Args:
+            user: Name of the user.
+            password: New password.
+            mechanism: "SCRAM-SHA-512" or "SCRAM-SHA-256".
+            iterations: Number of iterations with which the password is salted: 4,096 to 16,384.
+                Default: 8,192.
+
+        Raises:
+            ConfigurationError: If an argument is not valid.
+            LogError: If the broker refuses the change.
+        """
         _check(user, mechanism)
         if not password:
             raise ConfigurationError(
@@ -86,8 +123,16 @@ class Users:
         self._alter(change, f"setting the {mechanism} password of {user!r}")
 
     def delete(self, user: str, *, mechanism: CredentialMechanism = DEFAULT_MECHANISM) -> None:
-        """Delete one credential of the user. Raises `LogError` RESOURCE_NOT_FOUND if there is
-        none."""
+        """Delete one credential of a user.
+
+        Args:
+            user: Name of the user.
+            mechanism: "SCRAM-SHA-512" or "SCRAM-SHA-256".
+
+        Raises:
+            ConfigurationError: If an argument is not valid.
+            LogError: With the code RESOURCE_NOT_FOUND if the user has no such credential.
+        """
         _check(user, mechanism)
         change = UserScramCredentialDeletion(user, _NUMBERS[mechanism])
         self._alter(change, f"deleting the {mechanism} password of {user!r}")

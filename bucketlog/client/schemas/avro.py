@@ -23,13 +23,24 @@ _UNREADABLE = (ValueError, EOFError, IndexError, KeyError, OverflowError, Arithm
 
 
 class Avro(Generic[T]):
-    """Bare Avro data (no frame, no file): both sides know the schema.
+    r"""Format of Avro data without a header: producers and consumers must know the schema.
 
-        Topic("orders", value=bucketlog.Avro(Order))
+    Args:
+        declared: Class of the values: a pydantic model, a dataclass, or another type that pydantic
+            knows.
+        name: Full name of the outermost record, as in "com.shop.Order"; None means the name of the
+            class.
+        aliases: Earlier full names of this record.
+        schema: Schema, as text or as parsed JSON, which must have the fields of the class; None
+            means that the schema is derived from the class.
 
-    The schema is derived from the class (`schema` shows it), or given: then the class has its
-    fields. `name` is the outermost record's full name, as "com.shop.Order", `aliases` those that
-    it had before. Raises `ConfigurationError`.
+    Raises:
+        ConfigurationError: If the class has no Avro schema, or does not fit the given one.
+
+    Examples:
+        >>> bills = bucketlog.Topic("bills", value=bucketlog.Avro(Order, name="com.shop.Order"))
+        >>> bills.value_format.encode(Order(id="1", amount=9.5))
+        b'\x021\x00\x00\x00\x00\x00\x00#@'
     """
 
     name = "avro"
@@ -46,7 +57,7 @@ class Avro(Generic[T]):
         from pydantic import TypeAdapter
 
         self._fastavro = needed("fastavro", "avro")
-        self._declared = declared
+        self.declared = declared
         self._derived = derive(declared, name, aliases)
         self._accepts = accepted_class(declared)
         self._validate = TypeAdapter(declared).validator.validate_python
@@ -65,27 +76,69 @@ class Avro(Generic[T]):
 
     @property
     def record_name(self) -> str | None:
-        """The full name of what is written, where it has one."""
+        """Full name of the outermost record; None for a schema whose outermost type has no name."""
         schema = parsed_schema(self.own_schema()).schema
         return schema["name"] if isinstance(schema, dict) and "name" in schema else None
 
     def own_schema(self) -> SchemaText:
+        """Return the schema of the class.
+
+        Returns:
+            The text and the type of the schema.
+
+        Raises:
+            ConfigurationError: If the class has no Avro schema, when the format is made.
+        """
         return SchemaText(self.schema, self.schema_type)
 
     def encode(self, value: T) -> bytes:
+        """Return the Avro data of a value.
+
+        Args:
+            value: Value of the declared class.
+
+        Returns:
+            The bytes to store.
+
+        Raises:
+            InvalidDataError: If the value does not have the declared class, or does not fit the
+                schema.
+        """
         return self._write(value)
 
     def decode(self, data: bytes) -> T:
+        """Return the value of Avro data.
+
+        Args:
+            data: Stored bytes.
+
+        Returns:
+            A value of the declared class.
+
+        Raises:
+            InvalidDataError: If the bytes are not data of the schema.
+        """
         assert self._read is not None
         return self._read(data, 0)
 
     def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[T]:
-        """By this schema, every value behind `header`. Raises `InvalidDataError`."""
+        """Return a function that encodes values by a schema of a registry.
+
+        Args:
+            schema: Schema to write.
+            header: Bytes to put before the data of each value.
+
+        Returns:
+            A function from a value to bytes.
+
+        Raises:
+            InvalidDataError: If the schema is not valid.
+        """
         parsed = parsed_schema(schema)
         whole = parsed.schema
         with _within_bounds():
-            convert = AvroValueEncoder(parsed, self._derived.names).root(self._declared)
-        write, accepts, declared = self._fastavro.schemaless_writer, self._accepts, self._declared
+            convert = AvroValueEncoder(parsed, self._derived.names).root(self.declared)
+        write, accepts, declared = self._fastavro.schemaless_writer, self._accepts, self.declared
 
         def encode(value: T) -> bytes:
             if not isinstance(value, accepts):
@@ -104,13 +157,23 @@ class Avro(Generic[T]):
         return encode
 
     def reader(self, schema: SchemaText) -> ValueReader[T]:
-        """Of what this schema wrote. Raises `InvalidDataError` if the class cannot take that."""
+        """Return a function that decodes what a schema of a registry has written.
+
+        Args:
+            schema: Schema with which the data was written.
+
+        Returns:
+            A function from bytes, and the position of the data in them, to a value.
+
+        Raises:
+            InvalidDataError: If the class cannot take data of this schema.
+        """
         parsed = parsed_schema(schema)
         with _within_bounds():
             SchemaResolution(parsed, self._derived).check()
             read = data_reader(parsed)
             convert = AvroValueDecoder(parsed, self._derived.names).root()
-        validate, declared = self._validate, self._declared
+        validate, declared = self._validate, self.declared
 
         def decode(data: bytes, at: int) -> T:
             datum = read(data, at)
@@ -231,7 +294,7 @@ def _may_be_endless(parsed: ParsedSchema) -> bool:
 
 
 def _named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
-    """The types, by name, that stand in a named one or are referred to there."""
+    """The types, by name, that are in a named one or are referred to there."""
     parts = [one for inner in _parts(node) for one in _within(inner)]
     names = [one if isinstance(one, str) else one.get("name", "") for one in parts]
     return {name for name in names if name in named}

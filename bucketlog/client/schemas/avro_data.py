@@ -3,7 +3,7 @@
 Invariants: a value is written as what it is or refused: fastavro alone would cut floats to long,
 take any text for a float, take a datetime without a zone for local time and cut microseconds. A
 union's branch is chosen by the value's class, never by likeness. What needs no change (a model of
-text and bytes) is handed over as it stands.
+text and bytes) is handed over as it is.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ _KINDS: Mapping[type, tuple[str, ...]] = {
     frozenset: ("array",),
     dict: ("map",),
 }
-"""Branches of a union that a class may stand in, the best first."""
+"""Branches of a union that a class may be in, the best first."""
 
 
 class AvroValueEncoder:
@@ -145,7 +145,7 @@ class _Record:
     def _plan(self, cls: type) -> Convert:
         if not is_record(cls):
             raise InvalidDataError(
-                f"a {cls.__name__} is no record {self._name}",
+                f"a {cls.__name__} is not a record {self._name}",
                 remedy="send what the topic was declared with",
             )
         changes: list[tuple[str, str, Convert]] = []
@@ -219,7 +219,8 @@ def _map(values: Convert | None) -> Convert:
 
 def _refused(kind: str, value: Any) -> InvalidDataError:
     return InvalidDataError(
-        f"a {type(value).__name__} is no {kind}", remedy="send what the topic was declared with"
+        f"expected {kind}, got {type(value).__name__}",
+        remedy="send what the topic was declared with",
     )
 
 

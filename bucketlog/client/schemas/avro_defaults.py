@@ -114,4 +114,4 @@ def _logical(schema: Any, value: Any) -> Any:
 
 
 def _unfit(kind: str, value: Any) -> DoesNotFitError:
-    return DoesNotFitError(f"the default {value!r} is no {kind}")
+    return DoesNotFitError(f"the default {value!r} does not fit {kind}")

@@ -72,7 +72,7 @@ class SchemaResolution:
             return f"{_shown(writer)} is none of {_shown(reader)}" if all(reasons) else ""
         if found != wanted:
             joined = wanted in _TAKES.get(found, ())
-            return "" if joined else f"{_shown(writer)} is no {_shown(reader)}"
+            return "" if joined else f"{_shown(writer)} does not fit {_shown(reader)}"
         if found in _ITEMS:
             return self._mismatch(writer[_ITEMS[found]], reader[_ITEMS[found]])
         return self._records(writer, reader) if found == "record" else ""
@@ -187,7 +187,7 @@ class AvroValueDecoder:
 
 
 def _unions(node: Any) -> list[list[Any]]:
-    """Those within, but not within the named schemas within."""
+    """Return the unions inside a schema, without those inside its named schemas."""
     match node:
         case list():
             return [node, *(one for branch in node for one in _unions(branch))]

@@ -81,7 +81,7 @@ def derive(declared: Any, name: str | None = None, aliases: Iterable[str] = ()) 
     namespace, _, simple = (name or "").rpartition(".")
     for part in filter(None, [*namespace.split("."), simple]):
         if not NAME.fullmatch(part):
-            raise ConfigurationError(f"{name!r} is no Avro name", remedy="as in com.shop.Order")
+            raise ConfigurationError(f"{name!r} is not an Avro name", remedy="as in com.shop.Order")
     deriving = _SchemaDerivation(namespace)
     if name is not None and isinstance(declared, type):
         deriving.own_names[declared] = simple
@@ -90,7 +90,7 @@ def derive(declared: Any, name: str | None = None, aliases: Iterable[str] = ()) 
     if former := list(aliases):
         if not is_record(declared):
             raise ConfigurationError(
-                f"aliases of {declared!r}, which is no record", remedy="leave them out"
+                f"aliases of {declared!r}, which is not a record", remedy="leave them out"
             )
         derived.schema["aliases"] = former
     return derived
@@ -159,7 +159,7 @@ class _SchemaDerivation:
         for name in (member.wire, *member.aliases):
             if not NAME.fullmatch(name):
                 raise ConfigurationError(
-                    f"{where}: {name!r} is no Avro name",
+                    f"{where}: {name!r} is not an Avro name",
                     remedy="letters, digits and '_' alone: use another alias",
                 )
         try:
@@ -198,7 +198,7 @@ class _SchemaDerivation:
         simple = self.own_names.get(cls) or re.sub(r"\W+", "_", cls.__name__).strip("_")
         name = f"{self._namespace}.{simple}" if self._namespace else simple
         if not NAME.fullmatch(simple):
-            raise ConfigurationError(f"{simple!r} is no Avro name", remedy="rename the class")
+            raise ConfigurationError(f"{simple!r} is not an Avro name", remedy="rename the class")
         if name in self.derived.named:
             raise ConfigurationError(
                 f"two classes are named {name}", remedy="Avro knows types by name: rename one"

@@ -39,6 +39,10 @@ class SchemaCodec(Protocol[T]):
     schema_type: SchemaType
 
     @property
+    def declared(self) -> type[T]:
+        """The type of the values."""
+
+    @property
     def record_name(self) -> str | None:
         """By which subjects may be named."""
 

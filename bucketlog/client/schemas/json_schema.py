@@ -20,6 +20,7 @@ class JsonSchema(Generic[T]):
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
 
+        self.declared = declared
         try:
             self._plain = JsonFormat(declared)
             schema = TypeAdapter(declared).json_schema(by_alias=True)

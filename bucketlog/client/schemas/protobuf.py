@@ -22,12 +22,21 @@ _BUILT_IN = ("google/protobuf/", "google/type/", "confluent/")
 
 
 class Protobuf(Generic[M]):
-    """Bare Protobuf data: both sides know the message.
+    r"""Format of Protobuf data without a header: producers and consumers must know the message.
 
-        Topic("orders", value=bucketlog.Protobuf(order_pb2.Order))
+    Maps are written in the order of their keys. Equal messages are therefore equal bytes.
 
-    Maps are written in the order of their keys, so that equal messages are equal bytes. Raises
-    `ConfigurationError`.
+    Args:
+        declared: Message class that `protoc` has generated, such as `order_pb2.Order`.
+
+    Raises:
+        ConfigurationError: If `declared` is not a generated message class.
+
+    Examples:
+        >>> from google.protobuf.wrappers_pb2 import StringValue
+        >>> names = bucketlog.Topic("names", value=bucketlog.Protobuf(StringValue))
+        >>> names.value_format.encode(StringValue(value="ann"))
+        b'\n\x03ann'
     """
 
     name = "protobuf"
@@ -38,16 +47,28 @@ class Protobuf(Generic[M]):
         given: Any = declared
         if not (isinstance(given, type) and issubclass(given, message.Message)):
             raise ConfigurationError(
-                f"{declared!r} is no generated message class", remedy="as in order_pb2.Order"
+                f"{declared!r} is not a generated message class", remedy="as in order_pb2.Order"
             )
-        self._declared = declared
+        self.declared = declared
         self._refused: type[Exception] = message.EncodeError
         self._damaged: type[Exception] = message.DecodeError
         self.record_name: str | None = declared.DESCRIPTOR.full_name
 
     def encode(self, value: M) -> bytes:
-        if not isinstance(value, self._declared):
-            raise type_mismatch(value, self._declared)
+        """Return the Protobuf data of a message.
+
+        Args:
+            value: Message of the declared class.
+
+        Returns:
+            The bytes to store.
+
+        Raises:
+            InvalidDataError: If the message does not have the declared class, or lacks required
+                fields.
+        """
+        if not isinstance(value, self.declared):
+            raise type_mismatch(value, self.declared)
         try:
             return value.SerializeToString(deterministic=True)
         except (self._refused, ValueError) as error:
@@ -56,7 +77,18 @@ class Protobuf(Generic[M]):
             ) from error
 
     def decode(self, data: bytes) -> M:
-        made = self._declared()
+        """Return the message of Protobuf data.
+
+        Args:
+            data: Stored bytes.
+
+        Returns:
+            A message of the declared class.
+
+        Raises:
+            InvalidDataError: If the bytes are not data of the message.
+        """
+        made = self.declared()
         try:
             made.ParseFromString(data)
         except (self._damaged, ValueError) as error:
@@ -67,28 +99,57 @@ class Protobuf(Generic[M]):
         return made
 
     def own_schema(self) -> SchemaText:
-        return _schema_of(self._declared.DESCRIPTOR.file)
+        """Return the schema of the message's file.
+
+        Returns:
+            The text and the type of the schema.
+
+        Raises:
+            ConfigurationError: If `declared` is not a generated message class, when the format is
+                made.
+        """
+        return _schema_of(self.declared.DESCRIPTOR.file)
 
     def writer(self, schema: SchemaText, header: bytes) -> ValueWriter[M]:
-        """By this schema, every value behind `header`. Raises `InvalidDataError`."""
-        indexes = _indexes_of(self._declared.DESCRIPTOR)
+        """Return a function that encodes messages by a schema of a registry.
+
+        Args:
+            schema: Schema to write.
+            header: Bytes to put before the data of each message.
+
+        Returns:
+            A function from a message to bytes.
+
+        Raises:
+            InvalidDataError: If the schema does not have the message.
+        """
+        indexes = _indexes_of(self.declared.DESCRIPTOR)
         file = file_of(schema)
         if file is not None:
-            indexes = _found(file, self._declared.DESCRIPTOR.full_name)
+            indexes = _found(file, self.declared.DESCRIPTOR.full_name)
         header += message_indexes(indexes)
         encode = self.encode
         return lambda value: header + encode(value)
 
     def reader(self, schema: SchemaText) -> ValueReader[M]:
-        """Of what this schema wrote: of its messages, the one of this name.
+        """Return a function that decodes what a schema of a registry has written.
 
-        Where the registry has the schema as text alone, the one at the same place. Raises
-        `InvalidDataError`.
+        The function finds the message by its name. If the registry has the schema as text alone, it
+        finds the message by its place in the file.
+
+        Args:
+            schema: Schema with which the data was written.
+
+        Returns:
+            A function from bytes, and the position of the data in them, to a message.
+
+        Raises:
+            InvalidDataError: If the schema does not have the message.
         """
         file = file_of(schema)
         if file is None:
-            wanted = _indexes_of(self._declared.DESCRIPTOR)
-            names: dict[str, list[int]] = {self._declared.DESCRIPTOR.full_name: wanted}
+            wanted = _indexes_of(self.declared.DESCRIPTOR)
+            names: dict[str, list[int]] = {self.declared.DESCRIPTOR.full_name: wanted}
         else:
             names = dict(_messages(file))
         by_indexes = {tuple(indexes): name for name, indexes in names.items()}
@@ -111,7 +172,7 @@ class Protobuf(Generic[M]):
 
 
 def file_of(schema: SchemaText) -> "FileDescriptorProto | None":
-    """None where the schema is source text, not a descriptor in base64."""
+    """Parse a descriptor in base64. Returns None if the schema is source text."""
     descriptor_pb2 = needed("google.protobuf.descriptor_pb2", "protobuf")
     message = needed("google.protobuf.message", "protobuf")
     try:

@@ -8,7 +8,7 @@ asked of the registry. What is kept is bounded.
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 
-from bucketlog.client.schemas.codec import SchemaCodec, ValueReader, ValueWriter
+from bucketlog.client.schemas.codec import SchemaCodec, SchemaType, ValueReader, ValueWriter
 from bucketlog.client.schemas.framing import HEADER_BYTES, header, schema_id_of
 from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
@@ -28,7 +28,7 @@ class RegistryFormat(Generic[T]):
         self.name = f"registered {codec.name}"
         self.registry = registry
         self.subject: str | None = None
-        """What its schema is registered under; None while it is no topic's."""
+        """What its schema is registered under; None while it is not a topic's."""
         self._codec = codec
         self._write: ValueWriter[T] | None = None
         self._readers: dict[int, ValueReader[T]] = {}
@@ -45,6 +45,14 @@ class RegistryFormat(Generic[T]):
         """The class's own schema, as it is registered."""
         return self._codec.own_schema().text
 
+    @property
+    def declared(self) -> type[T]:
+        return self._codec.declared
+
+    @property
+    def schema_type(self) -> SchemaType:
+        return self._codec.schema_type
+
     def encode(self, value: T) -> bytes:
         """Raises `InvalidDataError`; the first time `SchemaRegistryError` as well."""
         if self._write is None:
@@ -56,7 +64,7 @@ class RegistryFormat(Generic[T]):
         schema_id = schema_id_of(data)
         read = self._readers.get(schema_id)
         if read is None:
-            read = self._reader(schema_id)
+            read = self.reader(schema_id)
         return read(data, HEADER_BYTES)
 
     # What may wait for the registry ----------------------------------------------------------
@@ -74,6 +82,23 @@ class RegistryFormat(Generic[T]):
             return schema_id_of(data) in self._readers
         except InvalidDataError:
             return True
+
+    def reader(self, schema_id: int) -> ValueReader[T]:
+        """Of values behind the header of this schema. Raises `InvalidDataError`; the first time of
+        an id `SchemaRegistryError` as well."""
+        with self._lock:
+            found = self._readers.get(schema_id)
+            if found is not None:
+                return found
+            schema = self.registry.schema(schema_id)
+            if schema.type != self._codec.schema_type:
+                raise InvalidDataError(
+                    f"schema {schema_id} is {schema.type}, not {self._codec.schema_type}",
+                    remedy="declare the topic with the format it was written in",
+                )
+            made = self._codec.reader(schema)
+            keep_newest(self._readers, schema_id, made, count_max=READERS_MAX)
+            return made
 
     def _prepared(self) -> ValueWriter[T]:
         if self.subject is None:
@@ -96,21 +121,6 @@ class RegistryFormat(Generic[T]):
             else:
                 schema_id = self.registry.register(self.subject, schema)
             return self._codec.writer(schema, header(schema_id))
-
-    def _reader(self, schema_id: int) -> ValueReader[T]:
-        with self._lock:
-            found = self._readers.get(schema_id)
-            if found is not None:
-                return found
-            schema = self.registry.schema(schema_id)
-            if schema.type != self._codec.schema_type:
-                raise InvalidDataError(
-                    f"schema {schema_id} is {schema.type}, not {self._codec.schema_type}",
-                    remedy="declare the topic with the format it was written in",
-                )
-            made = self._codec.reader(schema)
-            keep_newest(self._readers, schema_id, made, count_max=READERS_MAX)
-            return made
 
     def _subject(self, topic: str, part: str) -> str:
         naming, record = self.registry.naming, self._codec.record_name

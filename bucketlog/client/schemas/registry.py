@@ -42,21 +42,36 @@ _TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": 
 
 
 class SchemaRegistry:
-    """A registry, and formats whose schemas are there.
+    """Schema registry, and formats whose schemas it has. Several threads may use one.
 
-        registry = bucketlog.SchemaRegistry("http://localhost:8081")
-        orders = bucketlog.Topic("orders", value=registry.avro(Order), key=str)
+    A format writes values with the schema of its class, which it registers if necessary. Making a
+    `SchemaRegistry` sends no request.
 
-    `url` (several: comma-separated) and `auth`, user and password, are else taken from the
-    environment: BUCKETLOG_SCHEMA_REGISTRY_URL, BUCKETLOG_SCHEMA_REGISTRY_AUTH (`user:password`).
-    `ca_file` trusts a certificate authority of your own; `config` adds settings of
-    confluent-kafka's client (client certificates, OAuth, proxies). `timeout_s` bounds a request;
-    one that fails in passing is tried three times.
+    Args:
+        url: Addresses of the registry, comma-separated; None means BUCKETLOG_SCHEMA_REGISTRY_URL of
+            the environment.
+        auth: User and password; None means BUCKETLOG_SCHEMA_REGISTRY_AUTH of the environment
+            (`user:password`), or no login.
+        ca_file: File with the certificates of the authorities that the client trusts, in PEM; None
+            means those of the system.
+        timeout_s: Longest time that a request waits for its answer, in seconds. A request that
+            fails temporarily is sent up to three times. Default: 10.
+        naming: How subjects are named: "topic" as `orders-value`, "record" as `com.shop.Order`,
+            "topic-record" as `orders-com.shop.Order`.
+        auto_register: Whether formats register the schema of a class that the registry does not
+            have.
+        use_latest: Whether values are written with the latest schema of the subject instead of the
+            schema of the class.
+        config: Further settings of confluent-kafka's client, such as client certificates, OAuth and
+            proxies; None means no further settings.
 
-    What is written has the class's own schema, which is registered where it is new; without
-    `auto_register` it has to be there; with `use_latest` values are written by the subject's
-    latest schema. `naming` says how subjects are named. Nothing is asked of the registry here.
-    Raises `ConfigurationError`. One may be used from several threads.
+    Raises:
+        ConfigurationError: If an option is not valid, or if no address is known.
+
+    Examples:
+        >>> registry = bucketlog.SchemaRegistry("http://localhost:8081")
+        >>> bucketlog.Topic("orders", value=registry.avro(Order), key=str)
+        Topic('orders', value=..., key=text)
     """
 
     def __init__(
@@ -79,7 +94,7 @@ class SchemaRegistry:
             )
         if not all(one.strip().startswith(("http://", "https://")) for one in url.split(",")):
             raise ConfigurationError(
-                f"{public(url)!r} is no URL of a schema registry",
+                f"{public(url)!r} is not a URL of a schema registry",
                 remedy="as in http://localhost:8081",
             )
         if naming not in ("topic", "record", "topic-record"):
@@ -116,25 +131,74 @@ class SchemaRegistry:
         aliases: Iterable[str] = (),
         schema: str | Mapping[str, Any] | None = None,
     ) -> RegistryFormat[T]:
-        """As `Avro`, with its schema in the registry."""
+        """Return a format of Avro data whose schema is in the registry.
+
+        Args:
+            declared: Class of the values: a pydantic model, a dataclass, or another type that
+                pydantic knows.
+            name: Full name of the outermost record, as in "com.shop.Order"; None means the name of
+                the class.
+            aliases: Earlier full names of this record.
+            schema: Schema, as text or as parsed JSON, which must have the fields of the class; None
+                means that the schema is derived from the class.
+
+        Returns:
+            A format for `Topic`.
+
+        Raises:
+            ConfigurationError: If the class has no Avro schema, or does not fit the given one.
+        """
         from bucketlog.client.schemas.avro import Avro
 
         return RegistryFormat(self, Avro(declared, name=name, aliases=aliases, schema=schema))
 
     def json(self, declared: type[T]) -> RegistryFormat[T]:
-        """JSON, with the JSON Schema that pydantic has of the type."""
+        """Return a format of JSON whose JSON Schema, as pydantic derives it, is in the registry.
+
+        Args:
+            declared: Class of the values: a pydantic model, a dataclass, or another type that
+                pydantic knows.
+
+        Returns:
+            A format for `Topic`.
+
+        Raises:
+            ConfigurationError: If pydantic has no JSON Schema of the class.
+        """
         from bucketlog.client.schemas.json_schema import JsonSchema
 
         return RegistryFormat(self, JsonSchema(declared))
 
     def protobuf(self, declared: type[M]) -> RegistryFormat[M]:
-        """As `Protobuf`, with its schema, and those that it imports, in the registry."""
+        """Return a format of Protobuf data whose schema, with the schemas that it imports, is in
+        the registry.
+
+        Args:
+            declared: Message class that `protoc` has generated, such as `order_pb2.Order`.
+
+        Returns:
+            A format for `Topic`.
+
+        Raises:
+            ConfigurationError: If `declared` is not a generated message class.
+        """
         from bucketlog.client.schemas.protobuf import Protobuf
 
         return RegistryFormat(self, Protobuf(declared))
 
     def schema(self, schema_id: int) -> SchemaText:
-        """Raises `InvalidDataError` if there is none of this id, `SchemaRegistryError`."""
+        """Return the schema of an id.
+
+        Args:
+            schema_id: Id of the schema in the registry.
+
+        Returns:
+            The text, the type and the references of the schema.
+
+        Raises:
+            InvalidDataError: If the registry has no schema of this id.
+            SchemaRegistryError: If the registry does not answer.
+        """
         found = self._schemas.get(schema_id)
         if found is None:
             found = self._ask(
@@ -144,7 +208,21 @@ class SchemaRegistry:
         return found
 
     def register(self, subject: str, schema: SchemaText) -> int:
-        """Its id: registered now, or before, or (without `auto_register`) it has to be there."""
+        """Return the id of a schema, and register the schema if `auto_register` allows it.
+
+        Args:
+            subject: Name of the subject.
+            schema: Text, type and references of the schema.
+
+        Returns:
+            The id of the schema.
+
+        Raises:
+            IncompatibleSchemaError: If the schema is not compatible with earlier ones of the
+                subject.
+            SchemaRegistryError: If the registry does not answer, or does not have the schema and
+                `auto_register` is False.
+        """
 
         def ask(client: "SchemaRegistryClient") -> int:
             made = self._with_imports(client, schema)
@@ -159,7 +237,17 @@ class SchemaRegistry:
         return found
 
     def latest(self, subject: str) -> tuple[int, SchemaText]:
-        """Raises `SchemaRegistryError`."""
+        """Return the latest schema of a subject.
+
+        Args:
+            subject: Name of the subject.
+
+        Returns:
+            The id of the schema, and its text, type and references.
+
+        Raises:
+            SchemaRegistryError: If the registry does not have the subject, or does not answer.
+        """
 
         def ask(client: "SchemaRegistryClient") -> tuple[int, SchemaText]:
             schema_id = _id_of(client.get_latest_version(subject).schema_id)
@@ -170,7 +258,10 @@ class SchemaRegistry:
     def _ask(self, what: str, ask: "Callable[[SchemaRegistryClient], T]") -> T:
         """One at a time: what its client keeps is dropped, and kept here within bounds."""
         registry = needed("confluent_kafka.schema_registry", "registry")
-        httpx = needed("confluent_kafka.schema_registry.common._httpx_compat", "registry").httpx
+        # httpx2 of confluent-kafka since 2.16, httpx of earlier versions
+        httpx = needed(
+            "confluent_kafka.schema_registry._sync.schema_registry_client", "registry"
+        ).httpx
         with self._lock:
             if self._client is None:
                 self._client = self._open(registry)
@@ -269,5 +360,5 @@ def _forget(client: Any) -> None:
 def _id_of(found: Any) -> int:
     """Raises `ValueError` for what no registry gives: a frame has room for 32 bits."""
     if not isinstance(found, int) or not 0 <= found <= _ID_MAX:
-        raise ValueError(f"{found!r} is no schema id")
+        raise ValueError(f"{found!r} is not a schema id")
     return found
