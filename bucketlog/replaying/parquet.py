@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _StoppedError(Exception):
-    """Another task failed, or somebody pressed Ctrl-C: this one need not go on."""
+    """Another task failed, or somebody pressed Ctrl-C: this one need not continue."""
 
 
 def write_locally(

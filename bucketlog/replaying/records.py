@@ -1,4 +1,4 @@
-"""From Arrow batches to typed records."""
+"""Decoding of Arrow batches into typed records."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +15,9 @@ V = TypeVar("V")
 
 def records_of(topic: Topic[K, V], batch: "pa.RecordBatch") -> Iterator[Record[K, V]]:
     """Raises `InvalidDataError`, which names topic, partition and offset."""
-    times = batch.column("timestamp").cast("int64").to_numpy() // 1000
+    from bucketlog.log_format.arrow_building import numbers_of
+
+    times = numbers_of(batch.column("timestamp")) // 1000
     columns = (
         batch.column("partition").to_pylist(),
         batch.column("offset").to_pylist(),

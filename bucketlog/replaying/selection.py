@@ -26,7 +26,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`offsets` (by partition) stand alone; `partitions` None: all of them."""
+    """`offsets` (by partition) are alone; `partitions` None: all of them."""
 
     topic: str
     since: Moment | None = None

@@ -2,7 +2,7 @@
 none). Only 0 becomes 1, a millisecond later: librdkafka takes 0 for "now".
 
 Invariant: what `Copy.positions` says was acknowledged is in the target, in order. A copy that
-failed goes on from there; at most `CHUNK_RECORDS` records and one batch are then sent once more.
+failed continues from there; at most `CHUNK_RECORDS` records are then sent once more.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from bucketlog.replaying.replay import Replay
 
 CHUNK_RECORDS = 50_000
-"""So many are sent before all of them must be acknowledged."""
+"""Number of records that are sent before all of them must be acknowledged."""
 
 
 class Copy:
-    """One replay into one topic. `copied` counts acknowledged records."""
+    """Replay into a topic. `copied` counts acknowledged records."""
 
     def __init__(self, replay: "Replay[bytes, bytes]", target: str, *, by_key: bool) -> None:
         self._replay = replay
@@ -38,7 +38,7 @@ class Copy:
         compression: "Compression" = "none",
         on_rows: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Returns how many records were copied. A record goes to the partition it stands in;
+        """Returns how many records were copied. A record goes to the partition it is in;
         `by_key`: to the one that the producer chooses by its key.
 
         Raises `ConfigurationError` where the target has too few partitions or is what is read,
@@ -64,17 +64,17 @@ class Copy:
                     )
                     reached[record.partition] = record.offset + 1
                     waiting += 1
-                if waiting >= CHUNK_RECORDS:
-                    producer.flush()
-                    self._acknowledged(reached, waiting)
-                    waiting = 0
+                    if waiting >= CHUNK_RECORDS:
+                        producer.flush()
+                        self._acknowledged(reached, waiting)
+                        waiting = 0
             producer.flush()
             self._acknowledged(reached, waiting)
         return self.copied
 
     @property
     def resume(self) -> str:
-        """What is left, as `--offsets` takes it; empty where that is nothing."""
+        """Return the remaining offsets for `--offsets`; empty if none remain."""
         return ",".join(
             f"{each.partition.partition}:{start}-{each.end}"
             for each in self._replay.plan.ranges
@@ -94,7 +94,7 @@ class Copy:
         there = log.topics.partition_count(self._target)
         if not self._by_key and there <= highest:
             raise ConfigurationError(
-                f"topic {name!r} has {there} partitions, the records stand in up to "
+                f"topic {name!r} has {there} partitions, the records are in up to "
                 f"partition {highest}",
                 remedy="add partitions, or let the producer choose them by key (--by-key)",
             )
