@@ -1,0 +1,298 @@
+"""Copies some partitions: fetches from the source, writes to the target, again and again.
+
+Invariants: the position of a partition is the end of its log in the target, and nothing else is
+kept. After any doubt (an error, a lost connection, a refused batch), the target is asked for that
+end again. Batches of a partition are written in order, over one connection. If one is refused,
+those behind it are refused, too, because each must be the partition's next.
+"""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from bucketlog.client.broker_connection import Address, BrokerConnection, open_connection
+from bucketlog.client.security import Security
+from bucketlog.log_format.errors import BucketlogError, LogError
+from bucketlog.log_format.wire.frames import MalformedRequestError
+from bucketlog.mirror.batches import copied, gap
+from bucketlog.mirror.settings import MirrorSettings
+from bucketlog.mirror.source import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    Partition,
+    SourcePartition,
+    fetch,
+    list_offsets,
+)
+from bucketlog.mirror.target import receive_results, send_batches
+
+OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 1, 3, 6
+FATAL = {
+    29: "TOPIC_AUTHORIZATION_FAILED",
+    31: "CLUSTER_AUTHORIZATION_FAILED",
+    42: "INVALID_REQUEST",
+    44: "POLICY_VIOLATION",
+    87: "INVALID_RECORD",
+    2: "CORRUPT_MESSAGE",
+    76: "UNSUPPORTED_COMPRESSION_TYPE",
+}
+LOST = (EOFError, OSError, ssl.SSLError, MalformedRequestError, TimeoutError)
+
+
+class MirrorError(BucketlogError):
+    """The copy of a partition cannot continue."""
+
+    code = "MIRROR"
+
+
+@dataclass(slots=True)
+class PartitionProgress:
+    """`position`: the end in the target, None while it is unknown. `stable_end` and
+    `high_watermark` are those of the source at the last look, -1 before it."""
+
+    position: int | None = None
+    fetch_from: int = 0
+    log_start: int = -1
+    stable_end: int = -1
+    high_watermark: int = -1
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets that the target lacks; None while that is unknown."""
+        if self.position is None or self.high_watermark < 0:
+            return None
+        return max(self.high_watermark - self.position, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Both clusters, as the workers see them. `leaders` asks the source anew."""
+
+    source_security: Security | None
+    target_security: Security | None
+    target_brokers: Sequence[Address]
+    leaders: Callable[[], Mapping[Partition, Address]]
+
+
+class Copier:
+    """One thread runs `run`; others may read `progress` and call `add`."""
+
+    def __init__(
+        self,
+        number: int,
+        clusters: Clusters,
+        settings: MirrorSettings,
+        stop: threading.Event,
+        report: Callable[[str], None],
+    ) -> None:
+        self._number = number
+        self._clusters = clusters
+        self._settings = settings
+        self._stop = stop
+        self._report = report
+        self.progress: dict[Partition, PartitionProgress] = {}
+        self.records = 0
+        self.size_bytes = 0
+        self.failure: BucketlogError | None = None
+
+    def add(self, partitions: Iterable[Partition]) -> None:
+        """Copy these, too."""
+        more = {each: PartitionProgress() for each in partitions if each not in self.progress}
+        self.progress = {**self.progress, **more}
+
+    def run(self) -> None:
+        """Copy until `stop` is set, or something is wrong that does not pass: then `failure` says
+        what."""
+        while not self._stop.is_set():
+            try:
+                with ExitStack() as opened:
+                    self._copy(opened)
+            except LOST as error:
+                self._report(f"connection lost, trying again: {str(error) or type(error).__name__}")
+            except LogError as error:
+                if not error.retriable:
+                    self.failure = error
+                    return
+                self._report(f"trying again: {error}")
+            except BucketlogError as error:
+                self.failure = error
+                return
+            for each in self.progress.values():
+                each.position = None
+            self._stop.wait(self._settings.retry_pause_s)
+
+    def _copy(self, opened: ExitStack) -> None:
+        brokers = self._clusters.target_brokers
+        target = opened.enter_context(
+            self._connection(brokers[self._number % len(brokers)], of_target=True)
+        )
+        leaders = self._clusters.leaders()
+        sources: dict[Address, BrokerConnection] = {}
+        while not self._stop.is_set():
+            progress = self.progress
+            if not progress:
+                self._stop.wait(self._settings.retry_pause_s)
+                continue
+            self._look_up_positions(target, progress)
+            if any(partition not in leaders for partition in progress):
+                leaders = self._clusters.leaders()
+            by_leader: dict[Address, list[Partition]] = {}
+            for partition in progress:
+                if partition in leaders:
+                    by_leader.setdefault(leaders[partition], []).append(partition)
+            if not by_leader:
+                self._stop.wait(self._settings.retry_pause_s)
+            for address, partitions in by_leader.items():
+                if address not in sources:
+                    sources[address] = opened.enter_context(
+                        self._connection(address, of_target=False)
+                    )
+                if not self._copy_once(sources[address], target, partitions, len(by_leader)):
+                    leaders = self._clusters.leaders()
+
+    def _connection(self, address: Address, *, of_target: bool) -> BrokerConnection:
+        clusters = self._clusters
+        security = clusters.target_security if of_target else clusters.source_security
+        return open_connection(address, security, self._settings.timeout_s)
+
+    def _look_up_positions(
+        self, target: BrokerConnection, progress: Mapping[Partition, PartitionProgress]
+    ) -> None:
+        unknown = [partition for partition, each in progress.items() if each.position is None]
+        if not unknown:
+            return
+        for partition, (error, offset) in list_offsets(
+            target, unknown, LATEST, READ_UNCOMMITTED
+        ).items():
+            if error in FATAL:
+                raise MirrorError(f"{partition} in the target: {FATAL[error]}")
+            if not error:
+                progress[partition].position = offset
+                progress[partition].fetch_from = offset
+
+    def _copy_once(
+        self,
+        source: BrokerConnection,
+        target: BrokerConnection,
+        partitions: Sequence[Partition],
+        leaders: int,
+    ) -> bool:
+        """One fetch, and all that it brings. False if another broker leads one of them."""
+        settings = self._settings
+        known = {
+            each: self.progress[each].fetch_from
+            for each in partitions
+            if self.progress[each].position is not None
+        }
+        if not known:
+            self._stop.wait(settings.retry_pause_s)
+            return True
+        answers = fetch(
+            source,
+            known,
+            wait_ms=settings.fetch_wait_ms // leaders,
+            bytes_max=settings.fetch_bytes,
+            partition_bytes_max=settings.partition_bytes,
+        )
+        is_led = True
+        wanted: dict[Partition, Sequence[bytes | bytearray]] = {}
+        ends: dict[Partition, int] = {}
+        for answer in answers:
+            if answer.error in (NOT_LEADER, UNKNOWN_TOPIC):
+                is_led = False
+            elif answer.error == OFFSET_OUT_OF_RANGE:
+                wanted[answer.partition], ends[answer.partition] = self._out_of_range(
+                    source, answer.partition
+                )
+            elif answer.error in FATAL:
+                raise MirrorError(f"{answer.partition} in the source: {FATAL[answer.error]}")
+            elif answer.error:
+                self._report(f"{answer.partition}: the source answers error {answer.error}")
+                is_led = False
+            else:
+                wanted[answer.partition], ends[answer.partition] = self._taken(answer)
+        self._write(target, {each: rows for each, rows in wanted.items() if rows}, ends)
+        if not is_led:
+            self._stop.wait(settings.retry_pause_s)
+        return is_led
+
+    def _taken(self, answer: SourcePartition) -> tuple[Sequence[bytes | bytearray], int]:
+        progress = self.progress[answer.partition]
+        assert progress.position is not None
+        if answer.high_watermark < progress.position:
+            raise _diverged(answer.partition, answer.high_watermark, progress.position)
+        progress.high_watermark, progress.stable_end = answer.high_watermark, answer.stable_end
+        progress.log_start = answer.log_start
+        found = copied(
+            answer.records, progress.position, answer.aborted, f"{answer.partition} in the source"
+        )
+        self.records += found.records
+        batches, end = list(found.batches), found.end
+        if not len(answer.records) and progress.fetch_from >= answer.stable_end > end:
+            # all records behind the position are deleted at the source
+            batches, end = [*batches, *gap(end, answer.stable_end)], answer.stable_end
+        return batches, end
+
+    def _out_of_range(
+        self, source: BrokerConnection, partition: Partition
+    ) -> tuple[Sequence[bytes], int]:
+        """The source has deleted what comes next, or it has less than the target."""
+        progress = self.progress[partition]
+        assert progress.position is not None
+        error, start = list_offsets(source, [partition], EARLIEST, READ_COMMITTED)[partition]
+        _, end = list_offsets(source, [partition], LATEST, READ_UNCOMMITTED)[partition]
+        if error:
+            raise EOFError
+        if end < progress.position:
+            raise _diverged(partition, end, progress.position)
+        if progress.position:
+            self._report(
+                f"{partition}: the source has deleted offsets {progress.position} to {start - 1} "
+                "before they were copied"
+            )
+        progress.fetch_from = start
+        return [], progress.position
+
+    def _write(
+        self,
+        target: BrokerConnection,
+        wanted: Mapping[Partition, Sequence[bytes | bytearray]],
+        ends: Mapping[Partition, int],
+    ) -> None:
+        """Write the batches of all partitions side by side: many requests are under way."""
+        rounds = max((len(rows) for rows in wanted.values()), default=0)
+        for number in range(rounds):
+            batches = {
+                partition: rows[number] for partition, rows in wanted.items() if number < len(rows)
+            }
+            send_batches(target, batches, self._settings.write_timeout_ms)
+            self.size_bytes += sum(map(len, batches.values()))
+        doubtful: set[Partition] = set()
+        for _ in range(rounds):
+            for written in receive_results(target):
+                if not written.error:
+                    continue
+                if written.error in FATAL:
+                    raise MirrorError(
+                        f"{written.partition}: the target refuses a batch: "
+                        f"{written.message or FATAL[written.error]}"
+                    )
+                doubtful.add(written.partition)
+        for partition in wanted:
+            progress = self.progress[partition]
+            if partition in doubtful:
+                progress.position = None
+            else:
+                progress.position = progress.fetch_from = ends[partition]
+
+
+def _diverged(partition: Partition, source_end: int, target_end: int) -> MirrorError:
+    return MirrorError(
+        f"{partition} ends at {source_end} in the source, and at {target_end} in the target: the "
+        "source has lost records, or the topic was created again",
+        remedy="delete the topic in the target, and mirror the topic again",
+    )

@@ -1,0 +1,258 @@
+"""The cut-over: from the source's producers to the target's, without a record lost or moved.
+
+Order: catch up, compare while producers still write, stop the producers, drain, compare the rest,
+copy the groups' offsets, free the topics. By configs, the producers are stopped in two steps:
+markers are still written until no transaction is open. Until the topics are free, all steps may be
+repeated. If a step fails, the producers of the source may write again.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry
+
+from bucketlog.client.admin import LATEST
+from bucketlog.mirror.acls import stop_of
+from bucketlog.mirror.copier import MirrorError, PartitionProgress
+from bucketlog.mirror.run import Mirror
+from bucketlog.mirror.source import Partition
+from bucketlog.mirror.topics import MARKERS_BYTES, STOPPED_BYTES, WRITE_LIMIT, alter
+from bucketlog.mirror.verify import Comparison
+
+LOOK_S = 0.1
+NEAR_OFFSETS = 50_000
+"""Producers are stopped when so few offsets are left to compare, or after `PASSES` comparisons."""
+PASSES = 4
+
+
+class StopWriters(StrEnum):
+    """How the producers of the source are stopped. ACL: nobody may write to the topics (needs an
+    authorizer). CONFIG: `max.message.bytes` is 78, then 0. NONE: by their owner."""
+
+    NONE = "none"
+    ACL = "acl"
+    CONFIG = "config"
+
+
+@dataclass(frozen=True, slots=True)
+class CutOverSettings:
+    """`quiet_s`: the source is at rest when nothing has come for this time. `rest_s` bounds the
+    wait for that, `groups_s` the wait for consumers of the source to leave."""
+
+    stop_writers: StopWriters
+    quiet_s: float = 3.0
+    rest_s: float = 600.0
+    groups_s: float = 0.0
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CutOver:
+    """`downtime_s`: from the last record or the stop of the producers, until producers may write to
+    the target."""
+
+    topics: int
+    partitions: int
+    records: int
+    downtime_s: float
+    digests: dict[str, tuple[int, str]]
+
+
+def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], None]) -> CutOver:
+    """`mirror` is at work. Raises `MirrorError`, `LogError`."""
+    topics = mirror.topics
+    comparison = Comparison(
+        mirror.source.config,
+        mirror.target.config,
+        mirror.topic_mirror.compacted(topics),
+        timeout_s=settings.timeout_s,
+    )
+    _catch_up(mirror, settings.rest_s)
+    for _ in range(PASSES):
+        positions = mirror.positions()
+        report(f"comparing {len(positions)} partitions while producers write")
+        comparison.advance(positions)
+        _check(comparison)
+        _catch_up(mirror, settings.rest_s)
+        left = sum(
+            position - comparison.checks[partition].compared_to
+            for partition, position in mirror.positions().items()
+            if partition in comparison.checks
+        )
+        if left <= NEAR_OFFSETS:
+            break
+    with _stopped(mirror, settings.stop_writers, report):
+        began = time.monotonic()
+        if settings.stop_writers is StopWriters.CONFIG:
+            _end_transactions(mirror, settings)
+            _limit_writes(mirror, dict.fromkeys(mirror.topics, STOPPED_BYTES))
+        quiet_since = _drain(mirror, settings)
+        if settings.stop_writers is StopWriters.NONE:
+            began = quiet_since
+        comparison.advance(mirror.positions(), is_at_rest=True)
+        _check(comparison)
+        mirror.sync_groups()
+        mirror.topic_mirror.free(topics)
+        downtime_s = time.monotonic() - began
+    report(f"producers may write to the target: {downtime_s:.1f} s without writers")
+    _follow_groups(mirror, settings.groups_s, report)
+    return CutOver(
+        len(topics),
+        len(comparison.checks),
+        comparison.records,
+        downtime_s,
+        comparison.digests(),
+    )
+
+
+def _check(comparison: Comparison) -> None:
+    differences = comparison.differences()
+    if differences:
+        raise MirrorError(
+            f"the clusters differ in {len(differences)} partitions: {'; '.join(differences[:3])}",
+            remedy="producers stay at the source; delete these topics in the target, and mirror "
+            "them again",
+        )
+
+
+def _catch_up(mirror: Mirror, wait_s: float) -> None:
+    """Until the target has all that the source had at some moment."""
+    deadline = time.monotonic() + wait_s
+    wanted = {partition: each.stable_end for partition, each in mirror.progress().items()}
+    while True:
+        mirror.check()
+        progress = mirror.progress()
+        for partition, each in progress.items():
+            if wanted.get(partition, -1) < 0:
+                wanted[partition] = each.stable_end
+        positions = mirror.positions()
+        if all(0 <= end <= positions.get(each, -1) for each, end in wanted.items()):
+            return
+        if time.monotonic() > deadline:
+            raise MirrorError(
+                f"the target is still behind after {wait_s:.0f} s",
+                remedy="let the mirror catch up first, without --cut-over",
+            )
+        time.sleep(LOOK_S)
+
+
+def _end_transactions(mirror: Mirror, settings: CutOverSettings) -> None:
+    """Wait until no transaction of the source has been open for `quiet_s`."""
+    last_open = began = time.monotonic()
+    while True:
+        mirror.check()
+        now = time.monotonic()
+        open_ends = _open_ends(mirror.progress())
+        if open_ends:
+            last_open = now
+        elif now - last_open >= settings.quiet_s:
+            return
+        if now - began > settings.rest_s:
+            raise _restless(settings.rest_s, open_ends)
+        time.sleep(LOOK_S)
+
+
+def _open_ends(progress: Mapping[Partition, PartitionProgress]) -> list[Partition]:
+    """Partitions with an open transaction."""
+    return [each for each, row in progress.items() if row.stable_end < row.high_watermark]
+
+
+def _restless(rest_s: float, open_ends: Sequence[Partition]) -> MirrorError:
+    why = f"{open_ends[0]} has an open transaction" if open_ends else "records still arrive"
+    return MirrorError(
+        f"the source is not at rest after {rest_s:.0f} s: {why}",
+        remedy="stop the producers of the source, and try again",
+    )
+
+
+def _drain(mirror: Mirror, settings: CutOverSettings) -> float:
+    """Wait until the source is at rest and all is copied. Returns since when it is at rest."""
+    deadline = time.monotonic() + settings.rest_s
+    last: dict[object, int] = {}
+    quiet_since = time.monotonic()
+    while True:
+        mirror.check()
+        progress = mirror.progress()
+        ends: dict[object, int] = {each: row.high_watermark for each, row in progress.items()}
+        now = time.monotonic()
+        if ends != last:
+            last, quiet_since = ends, now
+        open_ends = _open_ends(progress)
+        is_copied = all(row.position == row.high_watermark for row in progress.values())
+        is_quiet = is_copied and not open_ends and now - quiet_since >= settings.quiet_s
+        if is_quiet and _has_all(mirror):
+            return quiet_since
+        if now > deadline:
+            raise _restless(settings.rest_s, open_ends)
+        time.sleep(LOOK_S)
+
+
+def _has_all(mirror: Mirror) -> bool:
+    """Asks the source itself: what the workers know is older if the source answers slowly."""
+    positions = mirror.positions()
+    for name, topic in mirror.topics.items():
+        numbers, doing = range(topic.partitions), f"asking for offsets of {name!r}"
+        ends = mirror.source.admin.offsets(name, numbers, LATEST, doing)
+        if any(positions.get(Partition(name, each)) != end for each, end in ends.items()):
+            return False
+    return True
+
+
+@contextmanager
+def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) -> Iterator[None]:
+    """Producers of the source are stopped for good, or until an error."""
+    if how is StopWriters.NONE:
+        report("stop the producers of the source now, if you have not")
+        yield
+        return
+    before = mirror.topic_mirror.set_at_source(WRITE_LIMIT) if how is StopWriters.CONFIG else {}
+    try:
+        _set_stop(mirror, how, before, is_stopped=True)
+        report(f"producers of the source are stopped (by {how.value})")
+        yield
+    except BaseException:
+        _set_stop(mirror, how, before, is_stopped=False)
+        report("producers of the source may write again")
+        raise
+
+
+def _set_stop(
+    mirror: Mirror, how: StopWriters, before: dict[str, str], *, is_stopped: bool
+) -> None:
+    if how is StopWriters.ACL:
+        rules = [stop_of(topic) for topic in mirror.topics]
+        if is_stopped:
+            mirror.source.acls.create(rules)
+        else:
+            mirror.source.acls.delete(rules)
+        return
+    _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES) if is_stopped else before)
+
+
+def _limit_writes(mirror: Mirror, limits: Mapping[str, str]) -> None:
+    """By topic; without a limit, the topic has the broker's default again."""
+    for topic in mirror.topics:
+        value = limits.get(topic)
+        kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        change = ConfigEntry(WRITE_LIMIT, value or "", incremental_operation=kind)
+        alter(mirror.source.admin, topic, [change])
+
+
+def _follow_groups(mirror: Mirror, wait_s: float, report: Callable[[str], None]) -> None:
+    """Consumers of the source may commit until they leave."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        active = mirror.group_mirror.active()
+        mirror.group_mirror.sync(mirror.topics, mirror.positions(), forward_only=True)
+        if not active:
+            return
+        if time.monotonic() >= deadline:
+            report(
+                f"{len(active)} groups still have members at the source ({', '.join(active[:5])}): "
+                "stop them, run `bucketlog mirror --groups-alone`, and start them on bucketlog"
+            )
+            return
+        time.sleep(LOOK_S)

@@ -1,0 +1,286 @@
+"""From bucketlog to Apache Kafka: `bucketlog export`.
+
+Kafka assigns offsets, so there are two ways to export.
+
+- By transactions (the default): each transaction has records and the positions of the source
+  behind them, as offsets of a group at the target. An export that was killed is fenced, and its
+  successor continues behind the last commit. Markers take offsets, so records get other offsets.
+  The offsets of groups are translated.
+- With the same offsets: records are produced without transactions, and each keeps its offset.
+  This needs an empty topic at the target, and partitions without gaps, from offset 0 on. The
+  export continues at the target's end.
+
+Invariant: both ways end with an error rather than with a record twice or missing.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.cimpl import NewTopic
+
+from bucketlog.client.admin import EARLIEST, LATEST, Admin
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.mirror.copier import MirrorError
+from bucketlog.mirror.run import ClusterAccess
+from bucketlog.mirror.source import Partition
+from bucketlog.mirror.topics import TopicSummary, configs_of, topics_of
+from bucketlog.mirror.verify import ComparedReader
+
+OURS_ALONE = frozenset({"mirror.source", "record.validation"})
+"""Configs that Apache Kafka does not have."""
+GROUP = "bucketlog-export"
+RETRY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportSettings:
+    """`transaction_records` bounds the records of a transaction, `idle_s` is how long the source is
+    asked for the first of them."""
+
+    keep_offsets: bool = False
+    transaction_records: int = 20_000
+    idle_s: float = 1.0
+    timeout_s: float = 60.0
+
+
+class Export:
+    """Call `step` again and again; it may be killed between and within."""
+
+    def __init__(
+        self,
+        source: ClusterAccess,
+        target: ClusterAccess,
+        patterns: Sequence[str],
+        settings: ExportSettings,
+        report: Callable[[str], None],
+    ) -> None:
+        self._source, self._target = source, target
+        self._settings = settings
+        self._report = report
+        self.topics = topics_of(source.admin, patterns)
+        self._create_topics()
+        config = dict(target.config) | {"linger.ms": 5, "enable.idempotence": True}
+        if not settings.keep_offsets:
+            name = f"{GROUP}-{'-'.join(patterns)}"
+            config |= {"transactional.id": name, "transaction.timeout.ms": 60_000}
+        self._producer = Producer(config)
+        self._at_target = Consumer({**target.config, "group.id": GROUP})
+        try:
+            if not settings.keep_offsets:
+                self._producer.init_transactions(settings.timeout_s)
+        except KafkaException as error:
+            self._producer.close()
+            raise log_error(error.args[0], "beginning the export") from error
+        self.positions = self._look_up_positions()
+        self._consumer = Consumer(
+            {
+                **source.config,
+                "group.id": GROUP,  # wanted, and not used
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,
+            }
+        )
+        self._consumer.assign([KafkaPartition(*each, at) for each, at in self.positions.items()])
+        self.records = 0
+        self._seen: dict[Partition, int] = {}
+        """Up to here, all records of the source are exported, and it has no others."""
+        self._ends: dict[Partition, int] = {}
+
+    def close(self) -> None:
+        """Close the clients. A producer that Python frees at its end may crash the process, because
+        librdkafka still reports deliveries."""
+        self._producer.close()
+        self._consumer.close()
+        self._at_target.close()
+
+    def lag(self) -> int:
+        """Offsets of the source that the target lacks."""
+        return sum(
+            max(end - max(self.positions[each], self._seen.get(each, 0)), 0)
+            for each, end in ends_of(self._source.admin, self.topics).items()
+        )
+
+    def step(self) -> int:
+        """Export what has come. Returns the number of records. Raises `LogError`, `MirrorError`."""
+        first = self._consumer.poll(self._settings.idle_s)
+        if first is None:
+            return 0
+        messages = self._without_ends(
+            [first, *self._consumer.consume(self._settings.transaction_records - 1, 0)]
+        )
+        if not messages:
+            return 0
+        try:
+            if self._settings.keep_offsets:
+                self._produce(messages)
+                self._producer.flush()
+            else:
+                self._in_transaction(messages)
+        except KafkaException as error:
+            raise log_error(error.args[0], "writing to the target") from error
+        self._note_ends()
+        self.records += len(messages)
+        return len(messages)
+
+    def _without_ends(self, messages: Sequence[Message]) -> list[Message]:
+        """The records. The end of a partition may be behind its last record."""
+        records = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                records.append(message)
+            elif error.code() != KafkaError._PARTITION_EOF:
+                raise log_error(error, "reading the source")
+            else:
+                partition = Partition(str(message.topic()), int(message.partition() or 0))
+                self._ends[partition] = int(message.offset() or 0)
+        if not records:
+            self._note_ends()
+        return records
+
+    def _note_ends(self) -> None:
+        for partition, end in self._ends.items():
+            self._seen[partition] = max(self._seen.get(partition, 0), end)
+        self._ends = {}
+
+    def _in_transaction(self, messages: Sequence[Message]) -> None:
+        producer, timeout_s = self._producer, self._settings.timeout_s
+        producer.begin_transaction()
+        after = self._produce(messages)
+        producer.send_offsets_to_transaction(
+            [KafkaPartition(*each, offset) for each, offset in after.items()],
+            self._at_target.consumer_group_metadata(),
+            timeout_s,
+        )
+        producer.commit_transaction(timeout_s)
+
+    def _produce(self, messages: Sequence[Message]) -> Mapping[Partition, int]:
+        """Returns the positions behind the messages, which are the export's from now on."""
+        after: dict[Partition, int] = {}
+        for message in messages:
+            partition = Partition(str(message.topic()), int(message.partition() or 0))
+            offset = int(message.offset() or 0)
+            if self._settings.keep_offsets and offset != self.positions[partition]:
+                raise MirrorError(
+                    f"{partition} has no record at offset {self.positions[partition]}",
+                    remedy="Kafka assigns offsets without gaps: export without --keep-offsets",
+                )
+            while True:
+                try:
+                    self._producer.produce(
+                        partition.topic,
+                        message.value(),
+                        message.key(),
+                        partition.number,
+                        on_delivery=self._checked(partition, offset),
+                        timestamp=max(message.timestamp()[1], 0),
+                        headers=message.headers() or [],
+                    )
+                    break
+                except BufferError:  # the queue is full
+                    self._producer.poll(0.1)
+            self._producer.poll(0)
+            after[partition] = self.positions[partition] = offset + 1
+        return after
+
+    def _checked(
+        self, partition: Partition, offset: int
+    ) -> Callable[[KafkaError | None, Message], None]:
+        def check(error: KafkaError | None, message: Message) -> None:
+            if error is not None:
+                if self._settings.keep_offsets:
+                    raise log_error(error, f"writing to {partition}")
+                return  # the commit of the transaction fails
+            if self._settings.keep_offsets and message.offset() != offset:
+                raise MirrorError(
+                    f"{partition}: the record at {offset} got {message.offset()} in the target",
+                    remedy="another producer writes to the target: delete the topic there, and "
+                    "export again",
+                )
+
+        return check
+
+    def _create_topics(self) -> None:
+        present = topics_of(self._target.admin, ["*"])
+        configs = configs_of(self._source.admin, self.topics)
+        for name, topic in self.topics.items():
+            if name in present:
+                continue
+            wanted = {each: v for each, v in configs[name].items() if each not in OURS_ALONE}
+            new = NewTopic(name, topic.partitions, -1, config=wanted)
+            for future in self._target.admin.client.create_topics([new]).values():
+                self._target.admin.wait(future, f"creating topic {name!r}")
+
+    def _look_up_positions(self) -> dict[Partition, int]:
+        starts = ends_of(self._source.admin, self.topics, earliest=True)
+        there = ends_of(self._target.admin, self.topics)
+        if self._settings.keep_offsets:
+            for partition, start in starts.items():
+                if start > there[partition]:
+                    raise MirrorError(
+                        f"{partition} begins at offset {start}",
+                        remedy="Kafka begins at offset 0: export without --keep-offsets",
+                    )
+            return there
+        committed = self._committed(there)
+        self._refuse_foreign_records({each: at for each, at in there.items() if at}, committed)
+        return {each: max(committed.get(each, 0), start) for each, start in starts.items()}
+
+    def _committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The committed positions of exports. Waits for the coordinator. In tests, librdkafka
+        2.16 crashed when `committed_offsets` asked before the coordinator was ready."""
+        spots = [KafkaPartition(*each) for each in partitions]
+        deadline = time.monotonic() + self._settings.timeout_s
+        while True:
+            try:
+                rows = self._at_target.committed(spots, timeout=self._settings.timeout_s)
+                break
+            except KafkaException as error:
+                failure = log_error(error.args[0], "asking for the positions of the export")
+                if not failure.retriable or time.monotonic() > deadline:
+                    raise failure from error
+                time.sleep(RETRY_S)
+        for row in rows:
+            if row.error is not None:
+                raise log_error(row.error, "asking for the positions of the export")
+        return {Partition(row.topic, row.partition): row.offset for row in rows if row.offset >= 0}
+
+    def _refuse_foreign_records(
+        self, ends: Mapping[Partition, int], committed: Collection[Partition]
+    ) -> None:
+        """An export that was killed in its first transaction leaves offsets without records."""
+        unknown = {each: end for each, end in ends.items() if each not in committed}
+        starts = ends_of(
+            self._target.admin,
+            {each.topic: self.topics[each.topic] for each in unknown},
+            earliest=True,
+        )
+        with closing(ComparedReader(self._target.config, self._settings.timeout_s)) as reader:
+            for partition, end in unknown.items():
+                start = starts[partition]
+                if start < end and next(reader.records(partition, start, end), None) is not None:
+                    raise MirrorError(
+                        f"{partition} of the target has records that no export has written",
+                        remedy="delete the topic in the target, or omit the topic from --topics",
+                    )
+
+
+def ends_of(
+    admin: Admin, topics: Mapping[str, TopicSummary], *, earliest: bool = False
+) -> dict[Partition, int]:
+    """The ends of all partitions, or their starts. Raises `LogError`."""
+    spec: Any = EARLIEST if earliest else LATEST
+    return {
+        Partition(name, number): offset
+        for name, topic in topics.items()
+        for number, offset in admin.offsets(
+            name, range(topic.partitions), spec, f"asking for offsets of {name!r}"
+        ).items()
+    }

@@ -1,0 +1,245 @@
+"""Topics, partitions and configs of the source, in the target.
+
+Invariant: a topic of the target that is not a mirror of this source is never touched.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin._config import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+from bucketlog.client.admin import Admin
+from bucketlog.client.broker_connection import Address
+from bucketlog.client.kafka_errors import log_error
+from bucketlog.log_format.errors import LogError
+from bucketlog.mirror.copier import MirrorError
+from bucketlog.mirror.source import Partition
+
+MIRROR_SOURCE = "mirror.source"
+_LIKE_SOURCE = frozenset({ConfigSource.DYNAMIC_TOPIC_CONFIG.value})
+WRITE_LIMIT, MARKERS_BYTES, STOPPED_BYTES = "max.message.bytes", "78", "0"
+"""By these values, a cut-over stops the producers of the source, in this order. They are never
+copied. A transaction's marker has 78 bytes. If Kafka refuses one, its coordinator gives up, and the
+transaction stays open until the coordinator moves or restarts."""
+_STOPS = MARKERS_BYTES, STOPPED_BYTES
+OF_SOURCE_ALONE = ("confluent.", "follower.replication", "leader.replication")
+"""Prefixes of configs that name brokers or belong to other products."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSummary:
+    """`leaders`: the address of each partition's leader, if it has one."""
+
+    partitions: int
+    leaders: Mapping[int, Address]
+
+
+class TopicMirror:
+    """`report` gets what is not copied, once for each config."""
+
+    def __init__(
+        self,
+        source: Admin,
+        target: Admin,
+        patterns: Sequence[str],
+        report: Callable[[str], None],
+    ) -> None:
+        self._source, self._target = source, target
+        self._patterns = patterns
+        self._report = report
+        self._refused: set[tuple[str, str]] = set()
+
+    def source_id(self) -> str:
+        try:
+            return str(self._source.client.list_topics(timeout=self._source.timeout_s).cluster_id)
+        except KafkaException as error:
+            raise log_error(error.args[0], "asking the source for its cluster id") from error
+
+    def in_source(self) -> dict[str, TopicSummary]:
+        """The topics that match the patterns; never internal topics."""
+        return topics_of(self._source, self._patterns)
+
+    def sync(self) -> dict[str, TopicSummary]:
+        """Create what the target lacks, set configs; returns the topics of the source. Raises
+        `LogError`, `MirrorError`."""
+        source_id, wanted = self.source_id(), self.in_source()
+        present = _summaries(self._target, "listing the target's topics")
+        wanted_configs = configs_of(self._source, wanted)
+        for name, topic in wanted.items():
+            if name not in present:
+                self._create(name, topic.partitions, source_id)
+        present_configs = configs_of(self._target, wanted)
+        for name, topic in wanted.items():
+            if present_configs[name].get(MIRROR_SOURCE) != source_id:
+                raise MirrorError(
+                    f"topic {name!r} of the target does not mirror cluster {source_id}",
+                    remedy="omit the topic from --topics, or delete the topic in the target",
+                )
+            have = present[name].partitions if name in present else topic.partitions
+            if have < topic.partitions:
+                grown = [NewPartitions(name, topic.partitions)]
+                for future in self._target.client.create_partitions(grown).values():
+                    self._target.wait(future, f"adding partitions to {name!r}")
+            self._set_configs(name, wanted_configs[name], present_configs[name])
+        return wanted
+
+    def _create(self, name: str, partitions: int, source_id: str) -> None:
+        topic = NewTopic(
+            name,
+            num_partitions=partitions,
+            replication_factor=-1,
+            config={MIRROR_SOURCE: source_id},
+        )
+        for future in self._target.client.create_topics([topic]).values():
+            try:
+                self._target.wait(future, f"creating topic {name!r}")
+            except LogError as error:
+                if error.code == "TOPIC_ALREADY_EXISTS":
+                    continue
+                if error.code == "INVALID_CONFIG":
+                    raise MirrorError(
+                        f"the target refuses {MIRROR_SOURCE}: {error.message}",
+                        remedy="a mirror only writes to bucketlog; for Apache Kafka, use "
+                        "`bucketlog export`",
+                    ) from error
+                raise
+
+    def _set_configs(
+        self, name: str, wanted: Mapping[str, str], present: Mapping[str, str]
+    ) -> None:
+        changes: list[ConfigEntry] = []
+        for config, value in wanted.items():
+            is_left_out = (config, value) in (
+                *self._refused,
+                *((WRITE_LIMIT, each) for each in _STOPS),
+            ) or config.startswith(OF_SOURCE_ALONE)
+            if present.get(config) != value and not is_left_out:
+                changes.append(_change(config, value))
+        changes += [
+            _change(config, None)
+            for config in present
+            if config not in wanted and config != MIRROR_SOURCE
+        ]
+        for change in changes:
+            self._apply(name, change)
+
+    def _apply(self, name: str, change: ConfigEntry) -> None:
+        """One by one, so that a refused config does not stop the others."""
+        try:
+            alter(self._target, name, [change])
+        except LogError as error:
+            if error.code not in ("INVALID_CONFIG", "INVALID_REQUEST"):
+                raise
+            self._refused.add((change.name, str(change.value)))
+            self._report(f"config {change.name}={change.value} of {name!r} is not copied: {error}")
+
+    def free(self, names: Iterable[str]) -> None:
+        """From now on, producers may write to the topics in the target."""
+        resources = [
+            ConfigResource(
+                ResourceType.TOPIC, name, incremental_configs=[_change(MIRROR_SOURCE, None)]
+            )
+            for name in names
+        ]
+        for resource, future in self._target.client.incremental_alter_configs(resources).items():
+            self._target.wait(future, f"freeing topic {resource.name!r}")
+
+    def leaders(self) -> dict[Partition, Address]:
+        """The leaders of the source's partitions."""
+        return {
+            Partition(name, number): address
+            for name, topic in self.in_source().items()
+            for number, address in topic.leaders.items()
+        }
+
+    def set_at_source(self, config: str) -> dict[str, str]:
+        """By topic, the value of a config where it is set, but for those of a cut-over."""
+        configs = configs_of(self._source, self.in_source())
+        found = {name: each[config] for name, each in configs.items() if config in each}
+        return {name: value for name, value in found.items() if value not in _STOPS}
+
+    def compacted(self, names: Iterable[str]) -> set[str]:
+        """Topics of the source that are compacted."""
+        return compacted_of(self._source, names)
+
+
+def compacted_of(admin: Admin, names: Iterable[str]) -> set[str]:
+    """Topics that are compacted. Raises `LogError`."""
+    configs = configs_of(admin, names)
+    return {name for name, each in configs.items() if "compact" in each.get("cleanup.policy", "")}
+
+
+def is_wanted(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the shell patterns matches."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
+    """The topics that match the patterns; never internal topics. Raises `LogError`."""
+    return {
+        name: topic
+        for name, topic in _summaries(admin, "listing topics").items()
+        if not name.startswith("__") and is_wanted(name, patterns)
+    }
+
+
+def alter(admin: Admin, topic: str, changes: Sequence[ConfigEntry]) -> None:
+    """Change some configs of a topic. Raises `LogError`."""
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=list(changes))
+    for future in admin.client.incremental_alter_configs([resource]).values():
+        admin.wait(future, f"setting configs of {topic!r}")
+
+
+def _change(name: str, value: str | None) -> ConfigEntry:
+    kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    return ConfigEntry(name, value or "", incremental_operation=kind)
+
+
+def _summaries(admin: Admin, doing: str) -> dict[str, TopicSummary]:
+    try:
+        found = admin.client.list_topics(timeout=admin.timeout_s)
+    except KafkaException as error:
+        raise log_error(error.args[0], doing) from error
+    brokers = {each.id: (str(each.host), int(each.port)) for each in found.brokers.values()}
+    return {
+        str(name): TopicSummary(
+            len(topic.partitions),
+            {
+                number: brokers[part.leader]
+                for number, part in topic.partitions.items()
+                if part.leader in brokers
+            },
+        )
+        for name, topic in found.topics.items()
+        if topic.error is None
+    }
+
+
+def configs_of(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """By topic, the configs that are set on the topic itself."""
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    if not resources:
+        return {}
+    found = {}
+    for resource, future in admin.client.describe_configs(resources).items():
+        entries: Mapping[str, Any] = admin.wait(future, f"reading configs of {resource.name!r}")
+        found[str(resource.name)] = {
+            entry.name: str(entry.value)
+            for entry in entries.values()
+            if _source_of(entry) in _LIKE_SOURCE and entry.value is not None
+        }
+    return found
+
+
+def _source_of(entry: Any) -> int:
+    return int(getattr(entry.source, "value", entry.source))

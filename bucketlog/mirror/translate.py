@@ -1,0 +1,170 @@
+"""The end of an export: compares both clusters, and commits the groups' offsets at the target.
+
+The n-th record of a partition at the source is the n-th at the target. One pass over both compares
+the records, and finds the target's offset for each offset that a group has committed. Of a
+compacted topic, only the latest records of the keys are compared, because each cluster compacts at
+its own times; a group continues at the first of them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import zip_longest
+from typing import NamedTuple
+
+from bucketlog.log_format.errors import LogError
+from bucketlog.mirror.copier import MirrorError
+from bucketlog.mirror.export import Export, ends_of
+from bucketlog.mirror.groups import (
+    HAS_MEMBERS,
+    Committed,
+    commit_offsets,
+    committed_offsets,
+    group_names,
+)
+from bucketlog.mirror.run import ClusterAccess
+from bucketlog.mirror.source import Partition
+from bucketlog.mirror.topics import compacted_of
+from bucketlog.mirror.verify import DIGEST_BYTES, ComparedReader, ReadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ExportEnd:
+    """`same_offsets`: partitions whose records all have the offsets that they had."""
+
+    partitions: int
+    same_offsets: int
+    records: int
+    groups: int
+
+
+def finish(
+    export: Export,
+    source: ClusterAccess,
+    target: ClusterAccess,
+    groups: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    timeout_s: float,
+) -> ExportEnd:
+    """All must be exported, and producers stopped. Raises `MirrorError`, `LogError`."""
+    committed = {
+        group: committed_offsets(source.admin, group) for group in group_names(source.admin, groups)
+    }
+    starts = ends_of(source.admin, export.topics, earliest=True)
+    ours, theirs = ends_of(source.admin, export.topics), ends_of(target.admin, export.topics)
+    readers = ComparedReader(source.config, timeout_s), ComparedReader(target.config, timeout_s)
+    compacted = compacted_of(source.admin, export.topics)
+    translated: dict[tuple[Partition, int], int] = {}
+    records = same = 0
+    try:
+        for partition in sorted(starts):
+            wanted = sorted(
+                {rows[partition][0] for rows in committed.values() if partition in rows}
+            )
+            places = starts[partition], ours[partition], theirs[partition]
+            compare = _compare_latest if partition.topic in compacted else _compare
+            count, is_same = compare(partition, places, readers, wanted, translated)
+            records += count
+            same += is_same
+    finally:
+        for reader in readers:
+            reader.close()
+    for group, rows in committed.items():
+        moved: Committed = {
+            partition: (translated[partition, offset], metadata)
+            for partition, (offset, metadata) in rows.items()
+            if (partition, offset) in translated
+        }
+        try:
+            if moved:
+                commit_offsets(target.admin, group, moved)
+        except LogError as error:
+            if error.code not in HAS_MEMBERS:
+                raise
+            report(f"group {group!r} has members in the target: its offsets stay")
+    return ExportEnd(len(starts), same, records, len(committed))
+
+
+def _compare(
+    partition: Partition,
+    places: tuple[int, int, int],
+    readers: tuple[ComparedReader, ComparedReader],
+    wanted: list[int],
+    translated: dict[tuple[Partition, int], int],
+) -> tuple[int, bool]:
+    """The number of records, and whether all have the same offsets. `places`: start and end at the
+    source, end at the target; `wanted`: offsets to translate, ascending."""
+    _, end, end_there = places
+    ours, theirs = _both(partition, places, readers)
+    count, is_same = 0, True
+    for one, other in zip_longest(ours, theirs):
+        if one is None or other is None or one[1:] != other[1:]:
+            raise _different(partition, one.offset if one is not None else end)
+        while wanted and wanted[0] <= one.offset:
+            translated[partition, wanted.pop(0)] = other.offset
+        count += 1
+        is_same &= one.offset == other.offset
+    for offset in wanted:
+        translated[partition, offset] = end_there
+    return count, is_same
+
+
+def _compare_latest(
+    partition: Partition,
+    places: tuple[int, int, int],
+    readers: tuple[ComparedReader, ComparedReader],
+    wanted: list[int],
+    translated: dict[tuple[Partition, int], int],
+) -> tuple[int, bool]:
+    """As `_compare`, for the latest records of the keys. A tombstone may be gone. Keeps a digest of
+    each key in memory."""
+    ours, theirs = map(_latest, _both(partition, places, readers))
+    for key in ours.keys() | theirs.keys():
+        one, other = ours.get(key), theirs.get(key)
+        if (one and one.digest) != (other and other.digest):
+            raise _different(partition, one.offset if one is not None else places[1])
+    pairs = sorted((one.offset, theirs[key].offset) for key, one in ours.items() if key in theirs)
+    for offset in wanted:
+        after = (there for here, there in pairs if here >= offset)
+        translated[partition, offset] = next(after, places[2])
+    live = sum(one.digest is not None for one in ours.values())
+    return live, all(here == there for here, there in pairs)
+
+
+class _Latest(NamedTuple):
+    """`digest` is None for a tombstone."""
+
+    offset: int
+    digest: bytes | None
+
+
+def _latest(records: Iterator[ReadRecord]) -> dict[bytes, _Latest]:
+    return {
+        record.key or b"": _Latest(
+            record.offset,
+            None
+            if record.value is None
+            else blake2b(repr(record[1:]).encode(), digest_size=DIGEST_BYTES).digest(),
+        )
+        for record in records
+    }
+
+
+def _both(
+    partition: Partition,
+    places: tuple[int, int, int],
+    readers: tuple[ComparedReader, ComparedReader],
+) -> tuple[Iterator[ReadRecord], Iterator[ReadRecord]]:
+    start, end, end_there = places
+    return (
+        readers[0].records(partition, start, end) if start < end else iter(()),
+        readers[1].records(partition, 0, end_there) if end_there else iter(()),
+    )
+
+
+def _different(partition: Partition, offset: int) -> MirrorError:
+    return MirrorError(
+        f"{partition}: the clusters differ at offset {offset} of the source",
+        remedy="stop the producers of both, export the rest, and try again",
+    )
