@@ -1,0 +1,1 @@
+"""The console: pages about a log, from its bucket alone. Read-only."""

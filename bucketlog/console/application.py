@@ -1,0 +1,223 @@
+"""The console as an ASGI application: routes, headers, templates, and errors as pages.
+
+Invariants: a page is computed in a thread, at most `pages_in_flight_max` threads work at a time,
+and a request that gets none in time is answered with 503; every response has a
+Content-Security-Policy without inline scripts and styles; templates escape every value; a request
+that changes something does not exist, but for the colours of the pages (a cookie).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bucketlog.console import figures_text, message_pages, pages
+from bucketlog.console.bucket_page import bucket
+from bucketlog.console.cost_page import cost
+from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
+from bucketlog.console.page_query import PageQuery
+from bucketlog.console.page_threads import PagesBusyError, PageThreads
+from bucketlog.console.pages import Console, UnknownNameError, Values
+from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.printable import printable
+
+FOLDER = Path(__file__).parent
+THEMES = ("auto", "light", "dark")
+THEME_COOKIE = "bucketlog-theme"
+COOKIE_AGE_S = 365 * 86_400
+RETRY_AFTER_S = 2
+STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
+    (UnknownNameError, HTTPStatus.NOT_FOUND),
+    (ConfigurationError, HTTPStatus.BAD_REQUEST),
+    (KeyRefusedError, HTTPStatus.FORBIDDEN),
+    (SealedRecordsError, HTTPStatus.FORBIDDEN),
+    (PagesBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (PageTimeoutError, HTTPStatus.GATEWAY_TIMEOUT),
+    (BucketlogError, HTTPStatus.BAD_GATEWAY),
+)
+"""Of an error, the first that fits."""
+SECURITY_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+Page: TypeAlias = Callable[[Console, PageQuery], Values]
+NAVIGATION = (
+    ("overview", "", "Overview"),
+    ("topics", "topics", "Topics"),
+    ("messages", "messages", "Messages"),
+    ("groups", "groups", "Groups"),
+    ("bucket", "bucket", "Bucket"),
+    ("cost", "cost", "Cost"),
+)
+PAGES: Mapping[str, tuple[str, Page]] = {
+    "overview": ("", pages.overview),
+    "topics": ("topics", pages.topics),
+    "topic": ("topic", pages.topic),
+    "messages": ("messages", message_pages.messages),
+    "record": ("record", message_pages.record),
+    "groups": ("groups", pages.groups),
+    "group": ("group", pages.group),
+    "bucket": ("bucket", bucket),
+    "cost": ("cost", cost),
+}
+
+
+def environment() -> Environment:
+    """Templates with the console's filters. Every value is escaped."""
+    found = Environment(
+        loader=FileSystemLoader(FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "size": figures_text.size_text,
+        "count": figures_text.count_text,
+        "time": figures_text.time_text,
+        "duration": figures_text.duration_text,
+        "usd": figures_text.usd_text,
+        "shortened": figures_text.shortened,
+        "printable": printable,
+    }
+    found.globals["age"] = figures_text.age_text
+    return found
+
+
+class SecurityHeaders:
+    """Adds `SECURITY_HEADERS` to every response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._headers = [(name.encode(), text.encode()) for name, text in SECURITY_HEADERS.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *self._headers]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class Endpoints:
+    """Requests for pages of one `Console`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._environment = environment()
+        self._threads = PageThreads(console.settings.pages_in_flight_max)
+
+    def page(self, name: str, build: Page) -> Callable[[Request], Awaitable[Response]]:
+        async def respond(request: Request) -> Response:
+            settings = self._console.settings
+            if len(request.url.query) > settings.query_chars_max:
+                error = ConfigurationError(
+                    f"the query has more than {settings.query_chars_max} characters",
+                    remedy="shorten the filter",
+                )
+                return self._error(request, name, error)
+            query = PageQuery(dict(request.query_params))
+            work = partial(self._render, request, name, build, query)
+            try:
+                text = await self._threads.run(
+                    work,
+                    wait_s=settings.page_wait_ms_max / 1000,
+                    page_s=settings.page_ms_max / 1000,
+                )
+            except TimeoutError:
+                return self._error(request, name, page_timeout(settings.page_ms_max, "page_ms_max"))
+            except BucketlogError as error:
+                return self._error(request, name, error)
+            return HTMLResponse(text)
+
+        return respond
+
+    async def theme(self, request: Request) -> Response:
+        """Keep the chosen colours in a cookie, and go back to the page `at`."""
+        chosen = request.query_params.get("to", "")
+        at = request.query_params.get("at", "")
+        known = {path for path, _ in PAGES.values()}
+        target = at if at.partition("?")[0] in known else ""
+        response = RedirectResponse(f"{_root(request)}/{target}", HTTPStatus.SEE_OTHER)
+        if chosen in THEMES:
+            response.set_cookie(
+                THEME_COOKIE,
+                chosen,
+                max_age=COOKIE_AGE_S,
+                path=f"{_root(request)}/",
+                httponly=True,
+                samesite="strict",
+            )
+        return response
+
+    def _render(self, request: Request, name: str, build: Page, query: PageQuery) -> str:
+        values = build(self._console.for_page(), query)
+        return self._rendered(request, name, f"{name}.html", {**values, "query": query})
+
+    def _rendered(self, request: Request, name: str, template: str, values: Values) -> str:
+        theme = request.cookies.get(THEME_COOKIE, "")
+        shared: dict[str, Any] = {
+            "root": _root(request),
+            "page_name": name,
+            "navigation": NAVIGATION,
+            "theme": theme if theme in THEMES else THEMES[0],
+            "themes": THEMES,
+            "place": self._console.place,
+            "now_ms": self._console.now_ms(),
+            "at": PAGES[name][0] + (f"?{request.url.query}" if request.url.query else ""),
+            "limits": self._console.settings,
+        }
+        return self._environment.get_template(template).render({**shared, **values})
+
+    def _error(self, request: Request, name: str, error: BucketlogError) -> Response:
+        status = next(found for kind, found in STATUSES if isinstance(error, kind))
+        values = {"error": error, "status": status, "view": None}
+        response = HTMLResponse(self._rendered(request, name, "error.html", values), status)
+        if status is HTTPStatus.SERVICE_UNAVAILABLE:
+            response.headers["retry-after"] = str(RETRY_AFTER_S)
+        return response
+
+
+def _root(request: Request) -> str:
+    return str(request.scope.get("root_path", ""))
+
+
+def application(console: Console, *, hosts: list[str]) -> Starlette:
+    """`hosts` are the names by which browsers may call: other sites' names that resolve to this
+    machine are refused (DNS rebinding)."""
+    endpoints = Endpoints(console)
+    return Starlette(
+        routes=[
+            *(
+                Route(f"/{path}", endpoints.page(name, build), methods=["GET"], name=name)
+                for name, (path, build) in PAGES.items()
+            ),
+            Route("/theme", endpoints.theme, methods=["GET"]),
+            Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),
+        ],
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
+        ],
+    )

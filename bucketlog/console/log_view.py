@@ -1,0 +1,174 @@
+"""What the bucket says at one moment, for all pages; read again when it is older than a limit.
+
+Invariants: everything on a page comes from one `LogView`, so that its figures agree; they are those
+of `read_committed` readers, as of `bucketlog doctor`. A look at a log that has not changed costs
+the listings alone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from bucketlog.console.aged_value import AgedValue
+from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
+from bucketlog.log_format.batch import CONTROL
+from bucketlog.log_format.model import TopicIdPartition, WallClock
+from bucketlog.log_reader.isolation import (
+    PartitionsInTransactions,
+    committed_only,
+    transactions_of,
+)
+from bucketlog.log_reader.unsealing import with_data_keys
+from bucketlog.metadata.checkpoint import restored
+from bucketlog.metadata.fold import LogState, TopicState, fold
+from bucketlog.metadata.partition_tiers import partition_tiers
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.identity import ClusterIdentity, read_cluster_sync
+from bucketlog.tiered_storage.log_cut import LogSnapshot, ReadablePartition, readable
+from bucketlog.tiered_storage.log_cut_reading import LogReader
+
+
+class PartitionFigures(NamedTuple):
+    """`earliest` and `latest` as in `bucketlog doctor`. `log_records` are those of batches in log
+    segments; `is_exact`: none of them is below the log start. Bytes are those of batches as they
+    are stored; `last_ms` is the highest timestamp, -1 if there is none."""
+
+    earliest: int
+    latest: int
+    log_records: int
+    is_exact: bool
+    log_batches: int
+    log_bytes: int
+    tier_bytes: int
+    tier_objects: int
+    last_ms: int
+    withheld: int
+
+    @property
+    def offsets(self) -> int:
+        return self.latest - self.earliest
+
+    @property
+    def size_bytes(self) -> int:
+        return self.log_bytes + self.tier_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The log at `read_ms`, the console's clock. `figures` are those of each partition."""
+
+    identity: ClusterIdentity
+    read_ms: int
+    snapshot: LogSnapshot
+    state: LogState
+    before: PartitionsInTransactions
+    figures: Mapping[TopicIdPartition, PartitionFigures]
+
+    def topic(self, name: str) -> TopicState | None:
+        topic_id = self.state.names.get(name)
+        return None if topic_id is None else self.state.topics[topic_id]
+
+    def partitions_of(self, topic: TopicState) -> Iterator[TopicIdPartition]:
+        return (TopicIdPartition(topic.topic_id, number) for number in range(topic.partitions))
+
+    def parts(
+        self, wanted: Iterable[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, ReadablePartition]:
+        """What may be read of these partitions."""
+        return _parts(self.snapshot, self.state, self.before, wanted)
+
+
+def _parts(
+    snapshot: LogSnapshot,
+    state: LogState,
+    before: PartitionsInTransactions,
+    wanted: Iterable[TopicIdPartition],
+) -> Mapping[TopicIdPartition, ReadablePartition]:
+    tiers = partition_tiers(state, wanted)
+    copied = {partition: found.copy() for partition, found in before.items() if partition in tiers}
+    parts = committed_only(snapshot, copied, readable(snapshot, tiers), tiers)
+    return with_data_keys(parts, state)
+
+
+def figures_of(part: ReadablePartition) -> PartitionFigures:
+    records = size = 0
+    last_ms = max((row.max_timestamp_ms for row in part.rows), default=-1)
+    is_exact = True
+    for _, _, row in part.batches:
+        size += row.length
+        last_ms = max(last_ms, row.max_timestamp)
+        if not row.attributes & CONTROL:
+            records += row.record_count
+            is_exact = is_exact and row.base_offset >= part.log_start
+    return PartitionFigures(
+        earliest=part.log_start,
+        latest=max(part.log_start, part.end_offset),
+        log_records=records,
+        is_exact=is_exact,
+        log_batches=len(part.batches),
+        log_bytes=size,
+        tier_bytes=sum(row.batch_bytes for row in part.rows),
+        tier_objects=sum(row.segments for row in part.rows),
+        last_ms=last_ms,
+        withheld=part.withheld,
+    )
+
+
+class ConsoleLog:
+    """Reads the log for all pages. Several threads may use it. `work` begins the time of one
+    reading."""
+
+    def __init__(
+        self,
+        bucket: SyncBucket,
+        place: str,
+        *,
+        refresh_ms: int,
+        now_ms: WallClock,
+        work: Callable[[], Deadline] = lambda: UNBOUNDED,
+    ) -> None:
+        self._bucket = DeadlineBucket(bucket, self._check)
+        self._place = place
+        self._now_ms = now_ms
+        self._reader = LogReader(self._bucket)
+        self._reading = UNBOUNDED
+        self._latest: LogView | None = None
+        self._view: AgedValue[LogView] = AgedValue(refresh_ms, now_ms, work)
+
+    def look(self, waiting: Deadline = UNBOUNDED) -> LogView:
+        """Raises `NoLogError`, `CorruptObjectError`, `InvalidDataError`, `PageTimeoutError` and the
+        bucket's errors."""
+        return self._view.get(self._read, waiting)
+
+    def _check(self) -> None:
+        self._reading.check()
+
+    def _read(self, deadline: Deadline) -> LogView:
+        self._reading, known, now_ms = deadline, self._latest, self._now_ms()
+        identity = read_cluster_sync(self._bucket, self._place)
+        snapshot = self._reader.read()
+        if known is not None and _is_same(known.snapshot, snapshot):
+            self._latest = replace(known, identity=identity, read_ms=now_ms)
+        else:
+            self._latest = view_of(identity, snapshot, now_ms)
+        return self._latest
+
+
+def _is_same(one: LogSnapshot, other: LogSnapshot) -> bool:
+    return (
+        one.cut == other.cut
+        and (one.checkpoint and one.checkpoint.ticket)
+        == (other.checkpoint and other.checkpoint.ticket)
+        and [index.segment for index in one.segments] == [index.segment for index in other.segments]
+        and one.hw_stamps == other.hw_stamps
+    )
+
+
+def view_of(identity: ClusterIdentity, snapshot: LogSnapshot, read_ms: int) -> LogView:
+    """Fold the snapshot. Raises `InvalidDataError`."""
+    state = restored(snapshot.checkpoint, keep_producers=False)
+    before = transactions_of(state)
+    fold(snapshot.segments, onto=state)
+    parts = _parts(snapshot, state, before, state.partitions)
+    figures = {partition: figures_of(part) for partition, part in parts.items()}
+    return LogView(identity, read_ms, snapshot, state, before, figures)

@@ -1,0 +1,328 @@
+"""What each page shows: from the address's query to the values of its template.
+
+Functions run in threads: they ask the bucket, within the limits of `ConsoleSettings`. Errors are
+those of the functions that they call; the application turns them into pages.
+"""
+
+import threading
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from bucketlog.console import charts
+from bucketlog.console.aged_value import AgedValue
+from bucketlog.console.bucket_objects import (
+    BucketObjects,
+    list_objects,
+    time_bars,
+    writer_chains,
+)
+from bucketlog.console.figures_text import count_text, size_text, time_text
+from bucketlog.console.groups import GroupLagRow, committed_rows, group_rows, worst_waits
+from bucketlog.console.log_view import ConsoleLog, LogView
+from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
+from bucketlog.console.page_query import PageQuery, table_page
+from bucketlog.console.settings import ConsoleSettings
+from bucketlog.console.topics import (
+    CountedPartitionRow,
+    TopicRow,
+    counted_records,
+    setting_rows,
+    topic_rows,
+)
+from bucketlog.cost.assumptions import Assumptions
+from bucketlog.cost.of_bucket import Usage, usage_of
+from bucketlog.inspect.garbage import GarbageReport, find_garbage
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.model import TopicIdPartition, WallClock
+from bucketlog.metadata.fold import TopicState
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.encryption.key_service import KeyAccess
+from bucketlog.tiered_storage.log_cut import ReadablePartition
+
+Values = dict[str, Any]
+T = TypeVar("T")
+
+CHART_WIDTH, CHART_HEIGHT = 960.0, 120.0
+
+
+class UnknownNameError(ConfigurationError):
+    """Error of an address with a name that does not exist."""
+
+
+class FiguresMemo(Generic[T]):
+    """Rows of the latest figures."""
+
+    def __init__(self, make: Callable[[LogView], list[T]]) -> None:
+        self._make = make
+        self._latest: tuple[object, list[T]] = (None, [])
+
+    def of(self, view: LogView) -> list[T]:
+        figures, rows = self._latest
+        if figures is not view.figures:
+            rows = self._make(view)
+            self._latest = view.figures, rows
+        return rows
+
+
+@dataclass
+class Console:
+    """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
+    `deletion_safety_age_ms`."""
+
+    bucket: SyncBucket
+    place: str
+    settings: ConsoleSettings
+    access: KeyAccess
+    safety_age_ms: int
+    now_ms: WallClock
+    now_s: Callable[[], float]
+    deadline: Deadline = field(default=UNBOUNDED, init=False)
+
+    def __post_init__(self) -> None:
+        work, settings = partial(self._deadline, "read_ms_max"), self.settings
+        self._stopped = threading.Event()
+        self._whole_bucket = self.bucket
+        self._log = ConsoleLog(
+            self.bucket, self.place, refresh_ms=settings.refresh_ms, now_ms=self.now_ms, work=work
+        )
+        listing_age_ms = settings.listing_age_ms
+        self._listing: AgedValue[BucketObjects] = AgedValue(listing_age_ms, self.now_ms, work)
+        self._garbage: AgedValue[GarbageReport] = AgedValue(listing_age_ms, self.now_ms, work)
+        self._usage: AgedValue[Usage] = AgedValue(settings.cost_age_ms, self.now_ms, work)
+        self._topic_rows: FiguresMemo[TopicRow] = FiguresMemo(topic_rows)
+        self._group_rows: FiguresMemo[GroupLagRow] = FiguresMemo(group_rows)
+
+    def for_page(self) -> "Console":
+        """The same console, with `deadline` for one page from now on."""
+        found = copy(self)
+        found.deadline = self._deadline("page_ms_max")
+        found.bucket = DeadlineBucket(self._whole_bucket, found.deadline.check)
+        return found
+
+    def stop(self) -> None:
+        """Pages that are being computed end at their next request to the bucket."""
+        self._stopped.set()
+
+    def _deadline(self, setting: str) -> Deadline:
+        limit_ms = getattr(self.settings, setting)
+        return Deadline(self.now_s, limit_ms, setting, is_stopped=self._stopped.is_set)
+
+    def look(self) -> LogView:
+        """Errors as of `ConsoleLog.look`."""
+        return self._log.look(self.deadline)
+
+    def objects(self) -> BucketObjects:
+        return self._listing.get(
+            lambda deadline: list_objects(
+                DeadlineBucket(self._whole_bucket, deadline.check),
+                objects_max=self.settings.objects_max,
+                now_ms=self.now_ms(),
+            ),
+            self.deadline,
+        )
+
+    def garbage(self) -> GarbageReport:
+        return self._garbage.get(
+            lambda deadline: find_garbage(
+                DeadlineBucket(self._whole_bucket, deadline.check),
+                safety_age_ms=self.safety_age_ms,
+                place=self.place,
+            ),
+            self.deadline,
+        )
+
+    def usage(self, given: Assumptions) -> Usage:
+        """The load of `bucketlog cost`; `given` is the same for all pages."""
+        return self._usage.get(
+            lambda deadline: usage_of(
+                DeadlineBucket(self._whole_bucket, deadline.check), given, self.place
+            ),
+            self.deadline,
+        )
+
+    def topics(self, view: LogView) -> list[TopicRow]:
+        """Computed once for the figures of a view."""
+        return self._topic_rows.of(view)
+
+    def groups(self, view: LogView) -> list[GroupLagRow]:
+        """Computed once for the figures of a view."""
+        return self._group_rows.of(view)
+
+    def topic(self, view: LogView, name: str) -> TopicState:
+        """Raises `UnknownNameError`."""
+        found = view.topic(name)
+        if found is None:
+            raise UnknownNameError(
+                f"there is no topic {name[:249]!r}", remedy="choose one on the page Topics"
+            )
+        return found
+
+    def partition(
+        self, view: LogView, query: PageQuery
+    ) -> tuple[TopicState, TopicIdPartition, ReadablePartition]:
+        """The partition that the address names. Raises `UnknownNameError` and
+        `ConfigurationError`."""
+        topic = self.topic(view, query.text("topic"))
+        number = query.number("partition", 0, most=topic.partitions - 1)
+        key = TopicIdPartition(topic.topic_id, number)
+        return topic, key, view.parts([key])[key]
+
+
+def overview(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    rows = console.topics(view)
+    objects = console.objects()
+    over_time = time_bars(objects)
+    return {
+        "view": view,
+        "health": health_of(view, console.now_ms()),
+        "rows": rows,
+        "records": sum(row.records for row in rows),
+        "is_exact": all(row.is_exact for row in rows),
+        "log_bytes": sum(row.log_bytes for row in rows),
+        "tier_bytes": sum(row.tier_bytes for row in rows),
+        "worst": max((row for row in rows if row.worst_lag), key=_lag, default=None),
+        "largest": sorted(rows, key=attrgetter("size_bytes"), reverse=True)[:8],
+        "objects": objects,
+        "time_bars": over_time,
+        "bars": charts.bars(
+            [bar.size_bytes for bar in over_time],
+            [
+                f"{time_text(bar.begin_ms)}: {size_text(bar.size_bytes)} in {bar.objects} segments"
+                for bar in over_time
+            ],
+            width=CHART_WIDTH,
+            height=CHART_HEIGHT,
+        ),
+        "chains": writer_chains(objects)[:5],
+    }
+
+
+def _lag(row: TopicRow) -> int:
+    return row.worst_lag or 0
+
+
+def health_of(view: LogView, now_ms: int) -> tuple[str, str, str]:
+    """Level ("ok" or "warning"), sentence and remedy, from what the bucket shows."""
+    withheld = sum(each.withheld for each in view.figures.values())
+    if withheld:
+        return (
+            "warning",
+            f"{count_text(withheld)} committed batches wait behind a gap in the offsets.",
+            "A broker closes the gap. If none runs, start one.",
+        )
+    checkpoint = view.snapshot.checkpoint
+    if checkpoint is None and len(view.snapshot.segments) > 10_000:
+        return (
+            "warning",
+            "The log has no checkpoint, so brokers and readers start slowly.",
+            "Start a broker with checkpoints (BUCKETLOG_CHECKPOINT_INTERVAL_MS).",
+        )
+    return "ok", "The log is whole: every committed record can be read.", ""
+
+
+def topics(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    page = table_page(
+        console.topics(view),
+        query,
+        {
+            "name": attrgetter("name"),
+            "partitions": attrgetter("partitions"),
+            "records": attrgetter("records"),
+            "log": attrgetter("log_bytes"),
+            "tier": attrgetter("tier_bytes"),
+            "last": attrgetter("last_ms"),
+            "lag": lambda row: -1 if row.worst_lag is None else row.worst_lag,
+        },
+        filter_text=attrgetter("name"),
+        rows_max=console.settings.page_rows_max,
+    )
+    return {"view": view, "page": page}
+
+
+def topic(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    found = console.topic(view, query.text("name"))
+    page = table_page(
+        list(view.partitions_of(found)),
+        query,
+        {
+            "partition": attrgetter("partition"),
+            "size": lambda key: view.figures[key].size_bytes,
+        },
+        filter_text=lambda key: str(key.partition),
+        rows_max=console.settings.page_rows_max,
+    )
+    parts = view.parts(page.rows)
+    counts = counted_records(
+        console.bucket,
+        found.name,
+        [parts[key] for key in page.rows],
+        index_reads_max=console.settings.index_reads_max,
+    )
+    names = sorted(
+        name
+        for name, rows in view.state.groups.items()
+        if any(key.topic_id == found.topic_id for key in rows)
+    )
+    return {
+        "view": view,
+        "topic": found,
+        "row": next(row for row in console.topics(view) if row.name == found.name),
+        "page": page,
+        "partitions": [
+            CountedPartitionRow(key.partition, view.figures[key], counts[key]) for key in page.rows
+        ],
+        "settings_rows": setting_rows(found),
+        "group_names": names[: console.settings.page_rows_max],
+        "is_encrypted": found.topic_id in view.state.data_keys.by_topic,
+    }
+
+
+def groups(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    page = table_page(
+        console.groups(view),
+        query,
+        {
+            "name": attrgetter("name"),
+            "topics": attrgetter("topics"),
+            "partitions": attrgetter("partitions"),
+            "lag": attrgetter("lag"),
+            "committed": attrgetter("committed_ms"),
+        },
+        filter_text=attrgetter("name"),
+        rows_max=console.settings.page_rows_max,
+    )
+    waits = worst_waits(view, (row.name for row in page.rows), console.now_ms())
+    return {"view": view, "page": page, "waits": waits}
+
+
+def group(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    name = query.text("name")
+    rows = view.state.groups.get(name)
+    if rows is None:
+        raise UnknownNameError(
+            f"no group {name[:249]!r} has committed offsets", remedy="choose one on the page Groups"
+        )
+    names = {key: view.state.topics[key.topic_id].name for key in rows}
+    page = table_page(
+        list(rows),
+        query,
+        {"topic": lambda key: (names[key], key.partition)},
+        filter_text=lambda key: names[key],
+        rows_max=console.settings.page_rows_max,
+    )
+    return {
+        "view": view,
+        "name": name,
+        "page": page,
+        "rows": committed_rows(view, name, page.rows, console.now_ms()),
+        "summary": next(row for row in console.groups(view) if row.name == name),
+    }

@@ -1,0 +1,361 @@
+"""The page Messages: records of one partition from an offset on, or before one, found by a bounded
+search.
+
+Invariants: a search ends at a number of rows, of records, of stored bytes, or after a time,
+whichever comes first, and says which; the time is also checked inside of a batch. Records are
+looked at one at a time and kept as their beginnings, so that neither memory nor pages grow with
+them. A batch that cannot be read is reported in its place, and the search continues after it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+from typing import NamedTuple
+
+from bucketlog.console.shown_bytes import ShownBytes, preview
+from bucketlog.log_format.batch import BatchHeader
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import MAX_OFFSET, Buffer
+from bucketlog.log_format.records import (
+    DecodedRecord,
+    RecordSpans,
+    decode_headers,
+    record_spans,
+    records_payload,
+)
+from bucketlog.log_reader.batch_scan import ScannedBatch, scan_batches
+from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
+from bucketlog.tiered_storage.log_cut import ReadablePartition
+
+RECORDS_PER_LOOK = 1_024
+"""Records between two looks at the clock."""
+WIDENING = 4
+"""Growth of the window of offsets that a search for the newest records reads at once."""
+WIDENING_SHARE = 1 / 16
+"""A window grows if the one before took no more than this part of each limit."""
+
+
+class SearchEnd(StrEnum):
+    """Why a search ended."""
+
+    PARTITION = "partition"
+    ROWS = "rows"
+    RECORDS = "records"
+    BYTES = "bytes"
+    TIME = "time"
+
+
+class BatchLimits(NamedTuple):
+    decompressed_bytes: int
+    records: int
+
+
+class SearchLimits(NamedTuple):
+    """`unreadable` batches are described; all are counted."""
+
+    rows: int
+    records: int
+    bytes: int
+    seconds: float
+    batch: BatchLimits
+    preview_bytes: int
+    unreadable: int
+
+
+class RecordFilter(NamedTuple):
+    """Parts of the bytes that a record must have; empty ones are always there."""
+
+    key: bytes = b""
+    value: bytes = b""
+
+    def matches(self, payload: bytes, record: RecordSpans) -> bool:
+        return _has(payload, record.key, self.key) and _has(payload, record.value, self.value)
+
+
+def _has(payload: bytes, span: tuple[int, int] | None, part: bytes) -> bool:
+    return not part or (span is not None and payload.find(part, *span) >= 0)
+
+
+class RecordRow(NamedTuple):
+    offset: int
+    timestamp_ms: int
+    key: ShownBytes
+    value: ShownBytes
+    headers: int
+    is_tombstone: bool
+
+
+class UnreadableBatch(NamedTuple):
+    """Offsets from `first` on and before `end`; `key` and `position` say where the batch is."""
+
+    first: int
+    end: int
+    key: str
+    position: int
+    reason: str
+
+
+@dataclass(slots=True)
+class SearchReport:
+    """The offsets from `begin` on and before `next_offset` were searched. `rows` are in the order
+    of their offsets."""
+
+    begin: int
+    next_offset: int
+    end: SearchEnd = SearchEnd.PARTITION
+    rows: list[RecordRow] = field(default_factory=list)
+    unreadable: list[UnreadableBatch] = field(default_factory=list)
+    unreadable_count: int = 0
+    batches: int = 0
+    records: int = 0
+    stored_bytes: int = 0
+
+
+def search(
+    bucket: SyncBucket,
+    part: ReadablePartition,
+    start: int,
+    wanted: RecordFilter,
+    limits: SearchLimits,
+    *,
+    seals: PartitionSeals | None,
+    now_s: Callable[[], float],
+    until_s: float = inf,
+) -> SearchReport:
+    """The first matching records from `start` on. Raises `CorruptObjectError`, the bucket's errors,
+    and those of `seals`."""
+    first = max(start, part.log_start)
+    report = SearchReport(first, first)
+    run = _SearchRun(bucket, part, wanted, limits, seals, now_s, until_s, report)
+    window = run.window(first, MAX_OFFSET + 1, rows_max=limits.rows, keeps_last=False)
+    report.rows = list(window.rows)
+    report.end = window.end
+    report.next_offset = window.next_offset
+    if window.end is SearchEnd.PARTITION:
+        report.next_offset = max(first, part.end_offset)
+    return report
+
+
+def search_newest(
+    bucket: SyncBucket,
+    part: ReadablePartition,
+    before: int,
+    wanted: RecordFilter,
+    limits: SearchLimits,
+    *,
+    seals: PartitionSeals | None,
+    now_s: Callable[[], float],
+    until_s: float = inf,
+) -> SearchReport:
+    """The last matching records before the offset `before`: windows of offsets are searched, the
+    newest first, each one whole. Errors as of `search`."""
+    end = max(min(before, part.end_offset), part.log_start)
+    report = SearchReport(end, end)
+    run = _SearchRun(bucket, part, wanted, limits, seals, now_s, until_s, report)
+    _search_windows(run, report)
+    report.unreadable.sort()
+    return report
+
+
+def _search_windows(run: "_SearchRun", report: SearchReport) -> None:
+    begin = end = report.begin
+    width = rows_max = run.limits.rows
+    while begin > run.part.log_start:
+        first = max(begin - width, run.part.log_start)
+        taken = run.taken()
+        window = run.window(first, begin, rows_max=rows_max - len(report.rows), keeps_last=True)
+        if window.next_offset < begin and begin < end:
+            report.end = window.end  # its rows are not the newest before `begin`
+            return
+        report.rows = [*window.rows, *report.rows]
+        report.begin, report.end = first, window.end
+        if window.next_offset < begin:
+            report.next_offset = window.next_offset
+            return
+        if len(report.rows) == rows_max:
+            report.begin, report.end = report.rows[0].offset, SearchEnd.ROWS
+            return
+        if window.end is SearchEnd.PARTITION and run.is_late():
+            report.end = SearchEnd.TIME
+        if report.end is not SearchEnd.PARTITION:
+            return
+        begin = first
+        if run.taken() - taken <= WIDENING_SHARE:
+            width *= WIDENING
+
+
+class _SearchWindow(NamedTuple):
+    """`next_offset`: the offsets before it were searched."""
+
+    rows: Iterable[RecordRow]
+    next_offset: int
+    end: SearchEnd
+
+
+@dataclass
+class _SearchRun:
+    """What one search has taken of its limits, over all its windows: counted in `report`."""
+
+    bucket: SyncBucket
+    part: ReadablePartition
+    wanted: RecordFilter
+    limits: SearchLimits
+    seals: PartitionSeals | None
+    now_s: Callable[[], float]
+    until_s: float
+    report: SearchReport
+
+    def __post_init__(self) -> None:
+        self.begun_s = self.now_s()
+        self.until_s = min(self.begun_s + self.limits.seconds, self.until_s)
+
+    def is_late(self) -> bool:
+        return self.now_s() >= self.until_s
+
+    def taken(self) -> float:
+        """The largest part of a limit that was taken until now."""
+        report, limits = self.report, self.limits
+        return max(
+            report.stored_bytes / limits.bytes,
+            report.records / limits.records,
+            (self.now_s() - self.begun_s) / limits.seconds,
+        )
+
+    def window(self, first: int, end: int, *, rows_max: int, keeps_last: bool) -> _SearchWindow:
+        """Search the offsets from `first` on and before `end`. At more than `rows_max` matches, the
+        last ones are kept, or the window ends."""
+        rows: deque[RecordRow] = deque(maxlen=rows_max)
+        report, at = self.report, first
+        for batch in scan_batches(self.bucket, self.part, first, seals=self.seals):
+            if batch.header.base_offset >= end:
+                break
+            report.batches += 1
+            report.stored_bytes += batch.length
+            found: deque[RecordRow] = deque(maxlen=rows_max)
+            stop: tuple[int, SearchEnd] | None = None
+            try:
+                room = None if keeps_last else rows_max - len(rows)
+                stop = self._search_batch(batch, first, end, found, room)
+            except InvalidDataError as error:
+                found.clear()
+                if batch.header.next_offset <= end or end == report.next_offset:
+                    self._add_unreadable(batch, error)
+            rows.extend(found)
+            at = min(max(at, batch.header.next_offset), end)
+            if stop is None and report.stored_bytes >= self.limits.bytes:
+                stop = at, SearchEnd.BYTES
+            if stop is None and self.is_late():
+                stop = at, SearchEnd.TIME
+            if stop is not None:
+                return _SearchWindow(rows, *stop)
+        return _SearchWindow(rows, end, SearchEnd.PARTITION)
+
+    def _search_batch(
+        self,
+        batch: ScannedBatch,
+        first: int,
+        end: int,
+        found: deque[RecordRow],
+        room: int | None,
+    ) -> tuple[int, SearchEnd] | None:
+        """Where and why the search stops in this batch, if it does. Raises `InvalidDataError`."""
+        if batch.header.is_control:
+            return None
+        report = self.report
+        payload = _payload(batch.data, batch.header, self.limits.batch)
+        for record in record_spans(payload, batch.header):
+            if record.offset < first:
+                continue
+            if record.offset >= end:
+                return None
+            report.records += 1
+            if self.wanted.matches(payload, record):
+                if len(found) == room:
+                    return record.offset, SearchEnd.ROWS
+                found.append(_row(payload, record, self.limits.preview_bytes))
+            if report.records >= self.limits.records:
+                return record.offset + 1, SearchEnd.RECORDS
+            if report.records % RECORDS_PER_LOOK == 0 and self.is_late():
+                return record.offset + 1, SearchEnd.TIME
+        return None
+
+    def _add_unreadable(self, batch: ScannedBatch, error: InvalidDataError) -> None:
+        self.report.unreadable_count += 1
+        if len(self.report.unreadable) < self.limits.unreadable:
+            header = batch.header
+            place = header.base_offset, header.next_offset, batch.key, batch.position
+            self.report.unreadable.append(UnreadableBatch(*place, str(error)))
+
+
+def _payload(batch: Buffer, header: BatchHeader, limits: BatchLimits) -> bytes:
+    if header.record_count > limits.records:
+        raise InvalidDataError(
+            f"the batch has {header.record_count:,} records, {limits.records:,} are allowed",
+            remedy="raise BUCKETLOG_CONSOLE_BATCH_RECORDS_MAX",
+        )
+    return bytes(records_payload(batch, header, max_decompressed_bytes=limits.decompressed_bytes))
+
+
+def _cut(payload: bytes, span: tuple[int, int] | None) -> bytes | None:
+    return None if span is None else payload[span[0] : span[1]]
+
+
+def _row(payload: bytes, record: RecordSpans, preview_bytes: int) -> RecordRow:
+    return RecordRow(
+        record.offset,
+        record.timestamp,
+        _preview(payload, record.key, preview_bytes),
+        _preview(payload, record.value, preview_bytes),
+        record.header_count,
+        record.value is None,
+    )
+
+
+def _preview(payload: bytes, span: tuple[int, int] | None, max_bytes: int) -> ShownBytes:
+    if span is None:
+        return preview(None, max_bytes=max_bytes)
+    begin, end = span
+    head = payload[begin : min(end, begin + max_bytes)]
+    return preview(head, max_bytes=max_bytes, size_bytes=end - begin)
+
+
+class OpenedRecord(NamedTuple):
+    """A record with its batch, and the first of its `header_count` headers."""
+
+    record: DecodedRecord
+    header_count: int
+    batch: ScannedBatch
+    index_in_batch: int
+
+
+def open_record(
+    bucket: SyncBucket,
+    part: ReadablePartition,
+    offset: int,
+    *,
+    seals: PartitionSeals | None,
+    limits: BatchLimits,
+    headers_max: int,
+) -> OpenedRecord | None:
+    """Find a record. Returns None if no record has the offset. Raises `CorruptObjectError`,
+    `InvalidDataError`, the bucket's errors, and those of `seals`."""
+    if not part.log_start <= offset < part.end_offset:
+        return None
+    batch = next(scan_batches(bucket, part, offset, seals=seals), None)
+    if batch is None or batch.header.base_offset > offset or batch.header.is_control:
+        return None
+    payload = _payload(batch.data, batch.header, limits)
+    for index, found in enumerate(record_spans(payload, batch.header)):
+        if found.offset == offset:
+            record = DecodedRecord(
+                offset,
+                found.timestamp,
+                _cut(payload, found.key),
+                _cut(payload, found.value),
+                decode_headers(payload, found, headers_max=headers_max),
+            )
+            return OpenedRecord(record, found.header_count, batch, index)
+    return None

@@ -1,0 +1,101 @@
+"""Serves the console on a socket of this machine, until a signal."""
+
+import re
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from ipaddress import AddressValueError, IPv6Address
+
+import uvicorn
+
+from bucketlog.console.application import application
+from bucketlog.console.pages import Console
+from bucketlog.console.settings import ConsoleSettings
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.tiered_storage.backends.location import open_patient_bucket
+from bucketlog.tiered_storage.encryption.key_service import KeyAccess
+
+CONNECTIONS_MAX = 100
+GRACE_S = 2
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+
+
+def serve_console(
+    place: str,
+    *,
+    host: str,
+    port: int,
+    allowed_hosts: Sequence[str],
+    access: KeyAccess,
+    safety_age_ms: int,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
+    names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. Raises
+    `ConfigurationError`, `NoLogError` and the bucket's errors, before it serves."""
+    names = host_names(host, allowed_hosts)
+    with closing(open_patient_bucket(place)) as bucket:
+        console = Console(
+            bucket,
+            place,
+            ConsoleSettings(),
+            access,
+            safety_age_ms,
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            now_s=time.monotonic,
+        )
+        console.look()
+        with closing(_bound(host, port)) as listening:
+            on_ready(f"http://{_in_address(host)}:{listening.getsockname()[1]}/")
+            config = uvicorn.Config(
+                application(console, hosts=names),
+                ws="none",
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                limit_concurrency=CONNECTIONS_MAX,
+                timeout_graceful_shutdown=GRACE_S,
+            )
+            try:
+                uvicorn.Server(config).run(sockets=[listening])
+            finally:
+                console.stop()
+
+
+def host_names(host: str, allowed: Sequence[str]) -> list[str]:
+    """The names by which browsers may call. Raises `ConfigurationError`."""
+    for name in allowed:
+        if not HOST_NAME.fullmatch(name) and not _is_ipv6(name):
+            raise ConfigurationError(
+                f"{name!r} is not a host name",
+                remedy="give --allowed-host a name or an address without scheme and port, "
+                "*.example.com, or * for every name",
+            )
+    return [*LOCAL_NAMES, _in_address(host), *map(_in_address, allowed)]
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        IPv6Address(name)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            remedy="choose another --port, 0 for any free one",
+        ) from error

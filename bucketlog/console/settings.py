@@ -1,0 +1,80 @@
+"""The limits of the console: what one page may read, show and take. All are settings."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+
+class ConsoleSettings(BaseSettings):
+    """Limits of the console's pages, from `BUCKETLOG_CONSOLE_*`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="BUCKETLOG_CONSOLE_", env_ignore_empty=True, frozen=True, extra="forbid"
+    )
+
+    refresh_ms: int = Field(
+        default=2_000, ge=0, description="age at which a page reads the log again"
+    )
+    live_interval_ms: int = Field(
+        default=2_000, ge=100, description="pause between two looks of the page Messages, if live"
+    )
+    listing_age_ms: int = Field(
+        default=10_000, ge=0, description="age at which the page Bucket lists the objects again"
+    )
+    cost_age_ms: int = Field(
+        default=60_000, ge=0, description="age at which the page Cost reads the footers again"
+    )
+    page_rows_max: int = Field(default=100, ge=1, le=1_000, description="rows of a table")
+    pages_in_flight_max: int = Field(
+        default=4, ge=1, description="pages that are computed at the same time; others wait"
+    )
+    page_wait_ms_max: int = Field(
+        default=5_000, ge=0, description="time that a page waits for others before error 503"
+    )
+    page_ms_max: int = Field(
+        default=30_000, ge=1, description="time after which a page answers with an error"
+    )
+    read_ms_max: int = Field(
+        default=300_000,
+        ge=1,
+        description="time of one reading of the log, of a listing or of footers, for all pages",
+    )
+    query_chars_max: int = Field(
+        default=2_000, ge=1, description="length of a page's query, as in its address"
+    )
+    scan_bytes_max: int = Field(
+        default=32 * MIB, ge=1, description="stored bytes that one search for records reads"
+    )
+    scan_records_max: int = Field(
+        default=1_000_000, ge=1, description="records that one search looks at"
+    )
+    scan_ms_max: int = Field(default=5_000, ge=1, description="time of one search for records")
+    batch_decompressed_bytes_max: int = Field(
+        default=64 * MIB, ge=1, description="size of a batch's records after decompression"
+    )
+    batch_records_max: int = Field(
+        default=1_000_000, ge=1, description="records of a batch; a batch with more is not read"
+    )
+    unreadable_batches_max: int = Field(
+        default=100, ge=1, description="batches that cannot be read, as one page describes them"
+    )
+    preview_bytes_max: int = Field(
+        default=300, ge=1, description="part of a key or a value that a table shows"
+    )
+    record_bytes_max: int = Field(
+        default=64 * 1024, ge=1, description="part of a key, value or header that a record shows"
+    )
+    record_headers_max: int = Field(default=100, ge=1, description="headers that a record shows")
+    json_depth_max: int = Field(
+        default=50, ge=1, description="nesting up to which a value is indented as JSON"
+    )
+    index_reads_max: int = Field(
+        default=200, ge=0, description="objects of tiers read to count a topic's records"
+    )
+    objects_max: int = Field(
+        default=200_000, ge=1, description="objects that the pages Bucket and Cost list"
+    )
+    segments_drawn_max: int = Field(
+        default=400, ge=1, description="segments drawn in one writer's chain"
+    )

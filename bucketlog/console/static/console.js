@@ -1,0 +1,111 @@
+// Keys, filters that answer while one types, and fields of the form that seeks. The pages work
+// without this script. No text of a page is ever used as markup or as code: parts of a page that
+// was fetched from this server replace parts of this page, as nodes.
+"use strict";
+
+(() => {
+  const find = (selector) => document.querySelector(selector);
+  const TYPING_MS = 180;
+
+  let wanted = 0;
+  async function show(address) {
+    const mine = ++wanted;
+    const response = await fetch(address, { credentials: "same-origin" });
+    const text = await response.text();
+    if (mine !== wanted || !response.ok) return;
+    const page = new DOMParser().parseFromString(text, "text/html");
+    for (const selector of ["#results", ".found", "#read-at"]) {
+      const fresh = page.querySelector(selector);
+      const old = find(selector);
+      if (fresh && old) old.replaceWith(document.adoptNode(fresh));
+    }
+    history.replaceState(null, "", address);
+  }
+
+  const live = find("form[data-live]");
+  if (live) {
+    let timer = 0;
+    const search = () => {
+      const given = new URLSearchParams(new FormData(live));
+      if (!given.get("q")) given.delete("q");
+      const query = given.toString();
+      show(query ? `?${query}` : location.pathname).catch(() => live.submit());
+    };
+    live.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(search, TYPING_MS);
+    });
+    live.addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(timer);
+      search();
+    });
+  }
+
+  const tail = find("#live");
+  if (tail) {
+    let timer = 0;
+    const isLive = () => tail.getAttribute("aria-pressed") === "true";
+    const look = async () => {
+      if (!document.hidden) await show(location.href).catch(() => {});
+      if (isLive()) timer = setTimeout(look, Number(tail.dataset.interval));
+    };
+    tail.hidden = false;
+    tail.addEventListener("click", () => {
+      tail.setAttribute("aria-pressed", String(!isLive()));
+      clearTimeout(timer);
+      if (isLive()) look();
+      else wanted++; // an answer that is under way comes too late
+    });
+  }
+
+  const seek = find("#seek");
+  if (seek) {
+    const fit = () => {
+      for (const field of document.querySelectorAll("[data-for]")) {
+        field.hidden = field.dataset.for !== seek.value;
+      }
+    };
+    seek.addEventListener("change", fit);
+    fit();
+  }
+
+  function move(step) {
+    const rows = [...document.querySelectorAll(".rows tbody a.open")];
+    const at = rows.indexOf(document.activeElement);
+    const next = rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step];
+    if (next) next.focus();
+  }
+
+  let wentFor = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest("input, select, textarea");
+    if (event.key === "Escape" && typing) typing.blur();
+    if (typing || find("dialog[open]")) return;
+    const now = Date.now();
+    const link = now < wentFor && find(`.side nav a[data-key="${CSS.escape(event.key)}"]`);
+    wentFor = 0;
+    if (link) {
+      event.preventDefault();
+      link.click();
+      return;
+    }
+    const follow = (rel) => find(`.pager a[rel="${rel}"]`)?.click();
+    const keys = {
+      g: () => { wentFor = now + 1500; },
+      "/": () => find("#q")?.focus(),
+      "?": () => find("#keys").showModal(),
+      j: () => move(1),
+      k: () => move(-1),
+      l: () => find("#live")?.click(),
+      n: () => follow("next"),
+      p: () => follow("prev"),
+    };
+    const run = keys[event.key];
+    if (run) {
+      event.preventDefault();
+      run();
+    }
+  });
+})();
