@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bucketlog.cli.acl_flags import FilterFlags, RuleFlags, with_filters, with_rules
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, DryRun, OutputFormat
 from bucketlog.cli.security import connected, secured
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import Output, confirm, counted, note, print_rows
@@ -23,7 +23,6 @@ app = typer.Typer(
 )
 COLUMNS = ("resource", "name", "pattern", "principal", "permission", "operation", "host")
 TIMEOUT_S = 30.0
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")]
 
 
 @app.command("add")
@@ -113,7 +112,7 @@ def wait(
         typer.Option(
             "--timeout-seconds",
             min=0,
-            help="Fail after this time, and name a broker that is behind.",
+            help="Seconds after which the command fails and names a broker that is behind.",
         ),
     ] = TIMEOUT_S,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,

@@ -39,12 +39,12 @@ Permission = Literal["allow", "deny"]
 OPERATIONS: Mapping[str, AclOperationName] = {
     name.replace("_", "").lower(): name for name in names_of(AclOperationName)
 }
-"""By their letters alone: kafka-acls writes `AlterConfigs`, others `alter-configs`."""
+"""Operations by their letters alone: kafka-acls writes `AlterConfigs`, others `alter-configs`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFlags:
-    """What `--topic` and its siblings say."""
+    """Resources that `--topic` and similar flags name."""
 
     topic: Names | None = None
     group: Names | None = None
@@ -200,7 +200,7 @@ class FilterFlags(ResourceFlags):
         return self == FilterFlags(pattern=self.pattern)
 
     def questions(self) -> list[AclQuestion]:
-        """One for each combination of what the flags name. Raises `ConfigurationError`."""
+        """Make a question for each combination of the flags. Raises `ConfigurationError`."""
         for principal in self.principal or ():
             check_principal(principal)
         permission = None if self.permission is None else self.permission.upper()
@@ -252,7 +252,9 @@ _RESOURCES: Mapping[str, Any] = {
         "--user-principal", "A user whose delegation tokens the rule is about.", "USER"
     ),
     "delegation_token": _many("--delegation-token", "A delegation token.", "TOKEN"),
-    "operation": _many("--operation", "Such as read or alter-configs. Default: all.", "OPERATION"),
+    "operation": _many(
+        "--operation", "Operation, such as read or alter-configs. Default: all.", "OPERATION"
+    ),
 }
 _PRINCIPAL = "TYPE:NAME"
 _RULES: Mapping[str, Any] = {

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 @secured
 def apply(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML; -: standard input.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML file; -: standard input.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="The plan alone; exit code 3: there is something.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the plan only; exit code 3: there is something to do."
+        ),
     ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete topics that the file does not name.")
@@ -91,8 +94,8 @@ def _carry_out(log: "Log", steps: "list[TopicPlanStep]") -> None:
             _do(log, step, dry_run=False)
         except BucketlogError as error:
             error.add_note(
-                f"{done} of {counted(len(steps), 'change')} made before it stand; "
-                "the same command goes on"
+                f"{done} of {counted(len(steps), 'change')} made before it remain; "
+                "run the same command to continue"
             )
             raise
         note(f"{step.action.sign} {step.topic}: done")

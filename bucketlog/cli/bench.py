@@ -10,9 +10,28 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
+from bucketlog.cli.bench_flags import (
+    DEFAULT_SECONDS,
+    Acks,
+    BatchBytes,
+    Codec,
+    Create,
+    Delete,
+    Keys,
+    LingerMs,
+    Name,
+    Partitions,
+    Producers,
+    Rate,
+    RecordBytes,
+    Records,
+    Seconds,
+    TimeoutSeconds,
+    WarmUp,
+)
 from bucketlog.cli.bench_topic import LoadTopic
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, assignment
-from bucketlog.cli.security import connected, secured
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat
+from bucketlog.cli.security import connected, given_client_config, secured
 from bucketlog.cli.signals import StopRequest, stop_asked
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.log_format.errors import ConfigurationError, LogError
@@ -28,61 +47,19 @@ if TYPE_CHECKING:
     from bucketlog.client.sending import Outbox
 
 ONE_PROCESS = (
-    "It measures this client, too: a process of Python is one core, which sends some 300,000 small "
-    "records a second, and reads a million. For more load run several."
+    "The result also depends on this client: a Python process uses one core, which sends about "
+    "300,000 small records per second, and reads a million. For more load, run several."
 )
 app = typer.Typer(
     help=f"Put load on any cluster that speaks Kafka's protocol. {ONE_PROCESS}",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-DEFAULT_SECONDS = 10.0
 STOP_S = 5.0
-"""What Ctrl-C waits for acknowledgements; a second one does not."""
-
-Name = Annotated[str, typer.Argument(metavar="TOPIC")]
-Records = Annotated[int | None, typer.Option("--records", "-n", min=1, help="Stop after so many.")]
-Seconds = Annotated[
-    float | None,
-    typer.Option(
-        "--seconds", "-s", min=0.1, max=1e7, help=f"Stop then; default: {DEFAULT_SECONDS:g}."
-    ),
-]
-RecordBytes = Annotated[int, typer.Option(min=1, max=10**9, help="Size of each value.")]
-Rate = Annotated[
-    str,
-    typer.Option(
-        metavar="RATE",
-        help="Records a second, or bytes as 10MB/s; latency then counts from when a record was "
-        "due. 0: as fast as it can.",
-    ),
-]
-Producers = Annotated[int, typer.Option(min=1, help="So many, in turn.")]
-Codec = Annotated[Literal["none", "gzip", "snappy", "lz4", "zstd"], typer.Option()]
-Keys = Annotated[int, typer.Option(min=0, help="So many keys; 0: records have none.")]
-BatchBytes = Annotated[int, typer.Option(min=1, help="A batch leaves when it has so many,")]
-LingerMs = Annotated[float, typer.Option(min=0, help="or is so old.")]
-Acks = Annotated[
-    Literal["all", "1", "0"], typer.Option(help="all: idempotent, too, as the SDK is.")
-]
-WarmUp = Annotated[float, typer.Option(min=0, max=1e7, help="Sent before anything is counted.")]
-TimeoutSeconds = Annotated[
-    float, typer.Option(min=1, help="A record that is not acknowledged by then has failed.")
-]
-Create = Annotated[bool, typer.Option("--create", help="Create the topic if there is none.")]
-Partitions = Annotated[
-    int | None, typer.Option("--partitions", "-p", min=1, help="Of a topic that is created.")
-]
-Delete = Annotated[
-    bool, typer.Option("--delete", help="Delete the topic at the end, if it was created.")
-]
-ClientConfig = Annotated[
-    list[str] | None,
-    typer.Option("--client-config", "-X", metavar="NAME=VALUE", help="librdkafka's: TLS, SASL, …"),
-]
+"""Time that Ctrl-C waits for acknowledgements. A second Ctrl-C does not wait."""
 
 
-@app.command("produce", help=f"Send records, and tell rate and latency. {ONE_PROCESS}")
+@app.command("produce", help=f"Send records, and print rate and latency. {ONE_PROCESS}")
 @secured
 def produce(
     topic: Name,
@@ -101,7 +78,6 @@ def produce(
     create: Create = False,
     partitions: Partitions = None,
     delete: Delete = False,
-    client_config: ClientConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
 ) -> int:
@@ -112,7 +88,7 @@ def produce(
     sending = _ProducerSettings(
         compression, batch_bytes, linger_ms, acks, timeout_seconds, producers
     )
-    with _loaded_cluster(bootstrap, client_config) as (log, extra), made.on(log):
+    with _loaded_cluster(bootstrap) as (log, extra), made.on(log):
         payload = Payload(record_bytes, key_cardinality=key_cardinality, random=_random())
 
         def make(clock: "Clock", watching: "RunObserver") -> "ProducerRun":
@@ -123,23 +99,27 @@ def produce(
         return _run(make, timeout_seconds, output)
 
 
-@app.command("consume", help=f"Read all partitions, and tell the rate. {ONE_PROCESS}")
+@app.command("consume", help=f"Read all partitions, and print the rate. {ONE_PROCESS}")
 @secured
 def consume(
     topic: Name,
     records: Records = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", "-s", min=0.1, help="Stop then; default: at the end as it is."),
+        typer.Option(
+            "--seconds",
+            "-s",
+            min=0.1,
+            help="Number of seconds after which to stop; default: stop at the present end.",
+        ),
     ] = None,
     start: Annotated[
         Literal["start", "end"],
         typer.Option("--from", "-f", envvar="BUCKETLOG_BENCH_CONSUME_FROM", help="Where to begin."),
     ] = "start",
     timeout_seconds: Annotated[
-        float, typer.Option(min=1, help="No broker for so long is an error.")
+        float, typer.Option(min=1, help="Seconds without a broker until the command fails.")
     ] = 30.0,
-    client_config: ClientConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
 ) -> int:
@@ -147,7 +127,7 @@ def consume(
         raise ConfigurationError(
             "--from end has nothing to read", remedy="add --seconds or --records"
         )
-    with _loaded_cluster(bootstrap, client_config) as (log, extra):
+    with _loaded_cluster(bootstrap) as (log, extra):
         with known_topic(log, topic, is_wanted=True):
             details = log.topics.describe(topic)
         ends = {part.partition: part.latest for part in details.partitions}
@@ -178,7 +158,7 @@ def consume(
 
 @app.command(
     "end-to-end",
-    help=f"Send records and receive them, and tell how long they took. {ONE_PROCESS}",
+    help=f"Send and receive records, and print their latency. {ONE_PROCESS}",
 )
 @secured
 def end_to_end(
@@ -196,14 +176,13 @@ def end_to_end(
     create: Create = False,
     partitions: Partitions = None,
     delete: Delete = False,
-    client_config: ClientConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
 ) -> int:
     made = LoadTopic(topic, create=create, partitions=partitions, delete=delete)
     load = _load(topic, record_bytes, rate, records, seconds, warm_up_seconds)
     sending = _ProducerSettings(compression, batch_bytes, linger_ms, "all", timeout_seconds, 1)
-    with _loaded_cluster(bootstrap, client_config) as (log, extra), made.on(log):
+    with _loaded_cluster(bootstrap) as (log, extra), made.on(log):
         return _run(
             lambda clock, watching: _ends(
                 log, load, sending, extra, key_cardinality, clock, watching
@@ -379,16 +358,10 @@ class _ProducerSettings:
 
 
 @contextmanager
-def _loaded_cluster(
-    bootstrap: str, client_config: list[str] | None
-) -> "Iterator[tuple[Log, dict[str, str]]]":
+def _loaded_cluster(bootstrap: str) -> "Iterator[tuple[Log, dict[str, str]]]":
     """The cluster, and the settings that go before all others."""
-    extra = dict(assignment(text, "--client-config") for text in client_config or ())
-    from bucketlog.bench.producing import check_client_config
-
-    check_client_config(extra)
-    with connected(bootstrap, config=extra) as log:
-        yield log, extra
+    with connected(bootstrap) as log:
+        yield log, given_client_config()
 
 
 def _random() -> "Random":

@@ -106,7 +106,9 @@ def show(
     context: typer.Context,
     every: Annotated[
         bool,
-        typer.Option("--all", envvar="BUCKETLOG_CONFIG_SHOW_ALL", help="Also what nobody has set."),
+        typer.Option(
+            "--all", envvar="BUCKETLOG_CONFIG_SHOW_ALL", help="Also show settings that are not set."
+        ),
     ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,
@@ -183,7 +185,12 @@ def list_profiles(context: typer.Context, output: OutputFormat = Output.TABLE) -
 @app.command("set")
 def set_one(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="SETTING", help="As in bootstrap, bucket_url.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SETTING", help="Name of the setting, such as bootstrap or bucket_url."
+        ),
+    ],
     value: Annotated[str, typer.Argument(metavar="VALUE")],
 ) -> None:
     """Set one setting of a profile: of --profile, else of the one in use, else of 'default'."""

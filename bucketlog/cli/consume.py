@@ -2,14 +2,15 @@
 
 import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, position
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, Partitions, position
+from bucketlog.cli.record_format import record_format
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from bucketlog.client.consumer import Consumer
     from bucketlog.client.membership import GroupStart
-    from bucketlog.client.topic import Record, Topic
+    from bucketlog.client.topic import Record
 
 BATCH_RECORDS = 1000
+PATTERN = "^"
+"""Begins a pattern of topics, as in librdkafka."""
 PIPE_BUF_LEAST = 512
 """Bytes that every system of POSIX writes to a pipe at once."""
 
@@ -32,6 +35,8 @@ PIPE_BUF_LEAST = 512
 class RecordOutput(StrEnum):
     RAW = "raw"
     JSONL = "jsonl"
+    JSON = "json"
+    """The same: a line for each record."""
 
 
 RegistryUrl = Annotated[
@@ -40,66 +45,94 @@ RegistryUrl = Annotated[
         "--registry-url",
         envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
         metavar="URL",
-        help="Show what was written with this schema registry as JSON.",
+        help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
+    ),
+]
+
+Template = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-F",
+        envvar="BUCKETLOG_CONSUME_FORMAT",
+        metavar="TEXT",
+        help="Print by a template: %t topic, %p partition, %o offset, %T timestamp, %k key, %v "
+        "value, %h headers; "
+        r"%k{hex}, %v{base64}; \n, \t.",
+    ),
+]
+
+StartPosition = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        "-f",
+        envvar="BUCKETLOG_CONSUME_FROM",
+        metavar="WHERE",
+        help="Position: start, end, an offset, or a time (ISO 8601).",
+    ),
+]
+
+KeySeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--key-separator",
+        "-K",
+        metavar="TEXT",
+        help="Print lines as KEY<TEXT>VALUE, with -o raw.",
+    ),
+]
+
+GroupName = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        "-g",
+        metavar="NAME",
+        help="Read as a member of this group, from its committed offsets.",
     ),
 ]
 
 
 @secured
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
-    start: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            "-f",
-            envvar="BUCKETLOG_CONSUME_FROM",
-            metavar="WHERE",
-            help="start, end, an offset, or a time (ISO 8601).",
+    topics: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TOPIC...", help="Topics; ^REGEX: all topics whose whole name matches."
         ),
-    ] = "end",
+    ],
+    start: StartPosition = "end",
     count: Annotated[
-        int | None, typer.Option("-n", "--count", min=0, help="Stop after so many records.")
+        int | None, typer.Option("-n", "--count", min=0, help="Stop after this number of records.")
     ] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="Stop at the end as it is now.")
+        bool, typer.Option("--until-end", help="Stop at the present end of each partition.")
     ] = False,
-    partition: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, help="Default: all.")
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "--group",
-            "-g",
-            metavar="NAME",
-            help="As a member of this group, from what it committed; --from is for the rest.",
-        ),
-    ] = None,
-    key_separator: Annotated[
-        str | None,
-        typer.Option("--key-separator", "-K", metavar="TEXT", help="raw: KEY<TEXT>VALUE."),
-    ] = None,
+    partition: Partitions = None,
+    group: GroupName = None,
+    key_separator: KeySeparator = None,
+    template: Template = None,
     output: Annotated[
         RecordOutput, typer.Option("--output", "-o", help="The value alone, or all of a record.")
     ] = RecordOutput.RAW,
     registry_url: RegistryUrl = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Print records, a line each, as tail -f does: what comes from now on, until it is stopped.
+    """Print each new record as a line, until the command is stopped, as tail -f does.
 
-    On a terminal, control characters are escaped; a pipe or a file gets the bytes unchanged.
+    On a terminal, control characters are escaped. A pipe or a file gets the bytes unchanged.
 
-    --from start prints what is there first; -n and --until-end stop by themselves."""
-    where = _where(topic, start, group, partition, until_end=until_end)
+    --from start prints the existing records first. -n and --until-end end the command."""
+    where = _where(topics, start, group, partition, until_end=until_end)
 
-    show = _json if output is RecordOutput.JSONL else _raw_here(key_separator)
+    show = _shape(output, template, key_separator)
     until: Literal["end"] | None = "end" if until_end else None
-    shown = _shown(topic, registry_url)
+    shown = _shown(topics, registry_url)
     with (
         sigterm_interrupts(),
         connected(bootstrap) as log,
-        known_topic(log, topic, is_wanted=True),
+        known_topic(log, topics[0], is_wanted=True) if len(topics) == 1 else nullcontext(),
     ):
         if group is None:
             consumer: Consumer[bytes, bytes] = log.consumer(
@@ -115,29 +148,47 @@ def consume(
             raise stopped
 
 
-def _shown(topic: str, registry_url: str | None) -> "Topic[bytes, bytes]":
-    """With a registry its frames as JSON."""
+def _shown(topics: Sequence[str], registry_url: str | None) -> Any:
+    """The topic, or a list of topics and patterns; with a registry, its frames as JSON."""
     from bucketlog.client.topic import Topic
+    from bucketlog.client.topic_pattern import TopicPattern
 
-    if registry_url is None:
-        return Topic(topic)
-    from bucketlog.client.schemas.display import DisplayFormat
-    from bucketlog.client.schemas.registry import SchemaRegistry
+    formats: dict[str, Any] = {}
+    if registry_url is not None:
+        from bucketlog.client.schemas.display import DisplayFormat
+        from bucketlog.client.schemas.registry import SchemaRegistry
 
-    shown = DisplayFormat(SchemaRegistry(registry_url))
-    return Topic(topic, value=shown, key=shown)
+        shown = DisplayFormat(SchemaRegistry(registry_url))
+        formats = {"value": shown, "key": shown}
+    sources: list[Any] = [
+        TopicPattern(name, **formats) if name.startswith(PATTERN) else Topic(name, **formats)
+        for name in dict.fromkeys(topics)
+    ]
+    return sources[0] if _is_one(topics) else sources
+
+
+def _is_one(topics: Sequence[str]) -> bool:
+    return len(set(topics)) == 1 and not topics[0].startswith(PATTERN)
 
 
 def _where(
-    topic: str, start: str, group: str | None, partition: list[int] | None, *, until_end: bool
+    topics: Sequence[str],
+    start: str,
+    group: str | None,
+    partition: list[int] | None,
+    *,
+    until_end: bool,
 ) -> "Literal['earliest', 'latest'] | int | datetime":
     """Raises `ConfigurationError` for flags that do not go together."""
     where = position(start, "--from")
     if group is not None and isinstance(where, int):
         raise ConfigurationError(
             f"--from {start} with --group",
-            remedy=f"`bucketlog group reset {group} --topic {topic} --to {start}` sets its offsets",
+            remedy=f"`bucketlog group reset {group} --topic {topics[0]} --to {start}` sets its "
+            "offsets",
         )
+    if partition and not _is_one(topics):
+        raise ConfigurationError("--partition with several topics", remedy="name one topic")
     if group is not None and partition:
         raise ConfigurationError("--partition with --group", remedy="the group shares them out")
     if until_end and where == "latest" and group is None:
@@ -211,10 +262,23 @@ def _json(record: "Record[bytes, bytes]") -> bytes:
     return to_json_line(record).encode() + b"\n"
 
 
-def _raw_here(key_separator: str | None) -> "Callable[[Record[bytes, bytes]], bytes]":
+def _shape(
+    output: RecordOutput, template: str | None, key_separator: str | None
+) -> "Callable[[Record[bytes, bytes]], bytes]":
+    """Raises `ConfigurationError`."""
+    if template is None:
+        return _json if output is not RecordOutput.RAW else _raw_here(_raw(key_separator))
+    if output is not RecordOutput.RAW or key_separator is not None:
+        other = "--key-separator" if key_separator is not None else "-o jsonl"
+        raise ConfigurationError(f"--format with {other}", remedy="leave one out")
+    return _raw_here(record_format(template))
+
+
+def _raw_here(
+    show: "Callable[[Record[bytes, bytes]], bytes]",
+) -> "Callable[[Record[bytes, bytes]], bytes]":
     """On a terminal, control characters (except line feeds and tabs) and bytes that are not UTF-8
     are escaped. Elsewhere the bytes are unchanged."""
-    show = _raw(key_separator)
     if not sys.stdout.isatty():
         return show
     return lambda record: printable_lines(show(record).decode(errors="backslashreplace")).encode()

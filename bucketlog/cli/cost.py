@@ -1,5 +1,6 @@
 """`bucketlog cost`: what a log has cost, by topic and day, and what Kafka would."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,11 @@ ROW_COLUMNS = (
     *("day", "topic", "produced_bytes", "puts", "written_bytes", "gets", "read_bytes"),
     *("s3_standard_usd", "s3_express_usd", "kafka_usd"),
 )
+TENANTS_MAX = 10_000
+TENANT_COLUMNS = (
+    *("tenant", "produced_bytes", "puts"),
+    *("s3_standard_usd", "s3_express_usd", "kafka_usd"),
+)
 PART_COLUMNS = ("part", "s3_standard_usd", "s3_express_usd", "kafka_usd")
 ASSUMPTION_COLUMNS = ("assumption", "value", "meaning")
 
@@ -28,12 +34,16 @@ def cost(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            "--metrics", metavar="URL", help="Of a running broker: reads are measured; repeatable."
+            "--metrics",
+            metavar="URL",
+            help="Metrics page of a running broker, which has its reads; repeatable.",
         ),
     ] = None,
     prices: Annotated[
         Path | None,
-        typer.Option("--prices", metavar="FILE", help="TOML: other prices and assumptions."),
+        typer.Option(
+            "--prices", metavar="FILE", help="TOML file with other prices and assumptions."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -41,7 +51,15 @@ def cost(
             "--set",
             envvar="BUCKETLOG_COST_SET",
             metavar="NAME=VALUE",
-            help="One of them; repeatable.",
+            help="Set a price or assumption, as NAME=VALUE; repeatable.",
+        ),
+    ] = None,
+    tenants: Annotated[
+        Path | None,
+        typer.Option(
+            "--tenants",
+            metavar="FILE",
+            help="The brokers' file of tenants: print a row for each tenant.",
         ),
     ] = None,
     output: OutputFormat = Output.TABLE,
@@ -58,6 +76,15 @@ def cost(
         from bucketlog.cost.of_brokers import measured
 
         rates = measured(metrics)
+    if tenants is not None:
+        found = list(_of_tenants(bucket, tenants, rates, given))
+        if output is Output.TABLE:
+            amounts = TENANT_COLUMNS[3:]
+            shown = [row | {name: _usd(row[name]) for name in amounts} for row in found]
+            print_rows(shown, TENANT_COLUMNS, output)
+        else:
+            say_json({"tenants": found})
+        return
     with closing(open_patient_bucket(bucket)) as store:
         usage = usage_of(store, given, bucket)
     rows = price(usage.load, usage.retention_days, rates, given)
@@ -65,6 +92,38 @@ def cost(
         _print(rows, usage, rates, given)
     else:
         say_json(_whole(rows, usage, rates, given))
+
+
+def _of_tenants(
+    bucket: str, file: Path, rates: "Rates", given: "Assumptions"
+) -> Iterator[dict[str, Any]]:
+    """What each tenant's log has cost, with its share of the brokers and of Redis. Raises
+    `ConfigurationError`."""
+    from bucketlog.cost.of_bucket import usage_of
+    from bucketlog.cost.pricing import System, price
+    from bucketlog.log_format.errors import ConfigurationError
+    from bucketlog.stateless_broker.tenant_specs import read_tenants, tenant_url
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
+
+    try:
+        specs = read_tenants(file.read_text(), tenants_max=TENANTS_MAX)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"--tenants {file}: {error}", remedy="name the brokers' file (docs/tenants.md)"
+        ) from error
+    shares = sum(spec.share for spec in specs)
+    for spec in specs:
+        own = given.model_copy(update={"cluster_share": spec.share / shares})
+        url = tenant_url(bucket, spec)
+        with closing(open_patient_bucket(url)) as store:
+            usage = usage_of(store, own, url)
+        rows = price(usage.load, usage.retention_days, rates, own)
+        yield {
+            "tenant": spec.name,
+            "produced_bytes": sum(row.produced_bytes for row in rows),
+            "puts": round(sum(row.puts for row in rows)),
+            **{f"{system}_usd": sum(row.total(system) for row in rows) for system in System},
+        }
 
 
 def _shown(rows: "list[PricedDay]") -> list[dict[str, Any]]:

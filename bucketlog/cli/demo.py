@@ -8,12 +8,17 @@ import typer
 
 def demo(
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the data there; default: thrown away.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder that keeps the data; default: the data is deleted at the end.",
+        ),
     ] = None,
     bucket: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="As s3://bucket/prefix (AWS_* apply); default: a folder in --data."
+            metavar="URL",
+            help="Bucket, as s3://bucket/prefix (AWS_* apply); default: a folder in --data.",
         ),
     ] = None,
     bootstrap: Annotated[
@@ -25,9 +30,12 @@ def demo(
             help="Brokers that run, on the bucket of --bucket; default: starts one.",
         ),
     ] = None,
-    partitions: Annotated[int, typer.Option("--partitions", "-p", min=1)] = 4,
+    partitions: Annotated[
+        int, typer.Option("--partitions", "-p", min=1, help="Number of partitions of the topic.")
+    ] = 4,
     flights: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many; default: all 336,776.")
+        int | None,
+        typer.Option(min=1, help="Number of flights, from the first; default: all 336,776."),
     ] = None,
     spark: Annotated[bool, typer.Option(help="Replay with Spark, too.")] = True,
 ) -> int:

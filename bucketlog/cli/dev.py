@@ -25,7 +25,7 @@ SAID_BY = {"BUCKETLOG_BUCKET_URL": "--s3", "BUCKETLOG_REDIS_URL": "--redis"}
 """Settings that another flag of `dev` says."""
 SEED_RECORDS = 10_000
 SOON_TOLD = {"start_timeout_ms": "5000"}
-"""A Redis or a store that does not answer is told to a person who waits."""
+"""A person who waits sees that a Redis or a store does not answer."""
 S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"
 
 
@@ -38,7 +38,8 @@ Data = Annotated[
     typer.Option(
         envvar="BUCKETLOG_DATA",
         metavar="DIR",
-        help="Keep the data; default: thrown away. With --s3 it has lock and log alone.",
+        help="Folder that keeps the data; default: the data is deleted at the end. With --s3, "
+        "it has only a lock and a log.",
     ),
 ]
 Port = Annotated[
@@ -47,27 +48,30 @@ Port = Annotated[
         envvar="BUCKETLOG_PORT",
         min=0,
         max=65535,
-        help="Of the first broker; others take free ones next to it. 0: any.",
+        help="Port of the first broker; others take free ports next to it. 0: any free port.",
     ),
 ]
-Brokers = Annotated[
-    int, typer.Option(min=1, help="So many, as one cluster; one that dies leaves the others.")
-]
+Brokers = Annotated[int, typer.Option(min=1, help="Number of brokers in the cluster.")]
 SeedName = Annotated[Seed | None, typer.Option(help="Load real records into a topic of that name.")]
 SeedRecords = Annotated[
-    int | None, typer.Option(min=1, help=f"So many of them; default: the first {SEED_RECORDS:,}.")
+    int | None, typer.Option(min=1, help=f"Number of records; default: the first {SEED_RECORDS:,}.")
 ]
 S3 = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="As s3://bucket/prefix (AWS_* apply); default: a folder in --data."
+        metavar="URL",
+        help="Bucket, as s3://bucket/prefix (AWS_* apply); default: a folder in --data.",
     ),
 ]
 S3Endpoint = Annotated[
-    str | None, typer.Option(metavar="URL", help=f"Of another store than AWS's: {S3_ENDPOINT}.")
+    str | None,
+    typer.Option(metavar="URL", help=f"Address of a store other than AWS's ({S3_ENDPOINT})."),
 ]
 RedisUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="One that is there; default: a Valkey of its own.")
+    str | None,
+    typer.Option(
+        metavar="URL", help="Address of a running Redis; default: the command starts a Valkey."
+    ),
 ]
 
 
@@ -83,7 +87,8 @@ def dev(
 ) -> None:
     """Start a cluster here, by default Valkey, a folder as the bucket, one broker. Ctrl-C ends it.
 
-    A broker that dies is told, and the others go on; Valkey's end, or the last broker's, ends all.
+    If a broker dies, its exit is reported and the others keep running. The cluster stops when
+    Valkey or the last broker exits.
     """
     _check(seed, seed_records, s3, s3_endpoint)
     if s3_endpoint is not None:
@@ -158,7 +163,7 @@ def warnings(cluster: "EmbeddedCluster", environment: Mapping[str, str]) -> list
     from bucketlog.stateless_broker.process.start_up import misspelt
 
     wrong = [
-        f"{name} is no setting: is {meant} meant? (docs/configuration.md)"
+        f"unknown setting {name}; did you mean {meant}? (docs/configuration.md)"
         for name, meant in misspelt(environment)
     ]
     unheard = [
@@ -171,7 +176,7 @@ def warnings(cluster: "EmbeddedCluster", environment: Mapping[str, str]) -> list
 
 
 def _shown(value: str) -> str:
-    """Without what may be a password in it."""
+    """Return the value, or an ellipsis if a password may be in the value."""
     return "…" if "@" in value else value
 
 

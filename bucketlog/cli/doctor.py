@@ -3,12 +3,13 @@
 import re
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bucketlog.cli.options import OutputFormat
-from bucketlog.cli.security import given_security, secured
+from bucketlog.cli.options import EncryptionKeyFile, OutputFormat
+from bucketlog.cli.security import given_client_config, given_security, secured
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.terminal import (
     EXIT_FAILED,
@@ -34,18 +35,19 @@ _PLACE = "s3://bucket/prefix, file:///folder, or HOST:PORT of a broker"
 def doctor(
     log: Annotated[str, typer.Argument(metavar="LOG", help=_PLACE)],
     other: Annotated[
-        str | None, typer.Argument(metavar="[OTHER]", help="Say in what it differs from this one.")
+        str | None, typer.Argument(metavar="[OTHER]", help="Second log, to compare with the first.")
     ] = None,
+    encryption_key_file: EncryptionKeyFile = None,
     output: OutputFormat = Output.TABLE,
 ) -> int:
     """Show what a log says, as digests; or compare two. Exit code 1 where they differ."""
-    ours = _digest(log, is_compared=other is not None)
+    ours = _digest(log, encryption_key_file, is_compared=other is not None)
     if other is None:
         _print(ours, output)
         return EXIT_OK
     from bucketlog.inspect.doctor.digest import differences
 
-    theirs = _digest(other, is_compared=True)
+    theirs = _digest(other, encryption_key_file, is_compared=True)
     found = list(differences(ours, theirs))
     if output is not Output.TABLE:
         say_json({"differences": found, "digests": [ours.digest, theirs.digest]})
@@ -56,17 +58,20 @@ def doctor(
     return EXIT_FAILED if found else EXIT_OK
 
 
-def _digest(place: str, *, is_compared: bool) -> "LogDigest":
+def _digest(place: str, key_file: Path | None, *, is_compared: bool) -> "LogDigest":
     if _ADDRESSES.fullmatch(place) and "://" not in place:
         from bucketlog.inspect.doctor.of_cluster import digest_of_cluster
 
-        return digest_of_cluster(place, security=given_security())
+        return digest_of_cluster(
+            place, security=given_security(), client_config=given_client_config()
+        )
     from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
+    from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
     with closing(open_patient_bucket(place)) as bucket:
         try:
-            found = digest_of_bucket(bucket, place)
+            found = digest_of_bucket(bucket, place, KeyOptions(key_file=key_file).access())
         except BucketlogError as error:
             if is_compared:  # a copy has the same keys
                 error.add_note(f"in {place}")

@@ -1,14 +1,25 @@
 """`bucketlog group`: list, describe, reset, delete."""
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, OutputFormat, position
+from bucketlog.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    DryRun,
+    OutputFormat,
+    Partitions,
+    Yes,
+    position,
+)
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.topic_names import known_topic
+from bucketlog.cli.watching import DEFAULT_INTERVAL_S, IntervalS, Watch, looks
+from bucketlog.console.figures_text import duration_text
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
 
@@ -22,11 +33,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 Name = Annotated[str, typer.Argument(metavar="GROUP")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-POSITION_COLUMNS = ("topic", "partition", "committed", "latest", "lag", "member")
+POSITION_COLUMNS = ("topic", "partition", "committed", "latest", "lag", "lag_time", "member")
 MEMBER_COLUMNS = ("member", "client", "host", "instance", "partitions")
 MEMBER_DIGITS = 8
-"""Of a member's id are shown, at the least."""
+"""Least number of characters that are shown of a member's id."""
 RESET_COLUMNS = ("topic", "partition", "before", "after")
 
 
@@ -44,13 +54,37 @@ def list_groups(
 @app.command("describe")
 @secured
 def describe(
-    name: Name, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, output: OutputFormat = Output.TABLE
+    name: Name,
+    watch: Watch = False,
+    interval_s: IntervalS = DEFAULT_INTERVAL_S,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Show a group's members, committed offsets and lag."""
+    """Show a group's members, committed offsets, and lag in records and time.
+
+    LAG TIME is the age of the first unread record, by its timestamp."""
     with connected(bootstrap) as log:
-        details = log.groups.describe(name)
+        for _ in looks(output, watch=watch, interval_s=interval_s):
+            details = log.groups.describe(name)
+            since_ms = log.groups.unread_since_ms(details)
+            _print_group(details, _lag_times(details, since_ms), output)
+
+
+def _lag_times(
+    details: "GroupDetails", since_ms: Mapping[tuple[str, int], int]
+) -> dict[tuple[str, int], int]:
+    """Ages of the first unread records in ms, 0 if all is read; without those that are unknown."""
+    now_ms = time.time_ns() // 1_000_000
+    ages = {spot: max(0, now_ms - at_ms) for spot, at_ms in since_ms.items()}
+    return ages | {(row.topic, row.partition): 0 for row in details.positions if row.lag == 0}
+
+
+def _print_group(
+    details: "GroupDetails", lag_ms: Mapping[tuple[str, int], int], output: Output
+) -> None:
     short = _short_ids(details.members) if output is Output.TABLE else {}
-    positions, members = _positions(details, short), _members(details, short)
+    positions = _positions(details, short, lag_ms)
+    members = _members(details, short)
     if details.lag is None:
         note("nothing is committed yet: the lag is not known")
     elif fresh := sum(row.lag is None and row.latest > 0 for row in details.positions):
@@ -62,6 +96,7 @@ def describe(
             "assignor": details.assignor,
             "coordinator": details.coordinator,
             "lag": details.lag,
+            "lag_ms": max(lag_ms.values(), default=None),
             "partitions": positions,
             "members": members,
         }
@@ -70,7 +105,8 @@ def describe(
     kind = f", {details.assignor}" if details.assignor else ""
     say(
         f"{details.group}: {details.state}{kind}, {counted(len(members), 'member')}, "
-        f"lag {'-' if details.lag is None else f'{details.lag:,}'}, "
+        f"lag {'-' if details.lag is None else f'{details.lag:,}'}"
+        f"{f' ({duration_text(max(lag_ms.values()))})' if details.lag and lag_ms else ''}, "
         f"coordinator {details.coordinator}"
     )
     if positions:
@@ -82,7 +118,9 @@ def describe(
         print_rows(shown, MEMBER_COLUMNS, output)
 
 
-def _positions(details: "GroupDetails", short: Mapping[str, str]) -> list[dict[str, Any]]:
+def _positions(
+    details: "GroupDetails", short: Mapping[str, str], lag_ms: Mapping[tuple[str, int], int]
+) -> list[dict[str, Any]]:
     clients = {member.member_id: member.client_id for member in details.members}
     return [
         {
@@ -91,6 +129,8 @@ def _positions(details: "GroupDetails", short: Mapping[str, str]) -> list[dict[s
             "committed": row.committed,
             "latest": row.latest,
             "lag": row.lag,
+            "lag_ms": (age_ms := lag_ms.get((row.topic, row.partition))),
+            "lag_time": None if age_ms is None else duration_text(age_ms),
             "client": clients.get(row.member_id or ""),
             "member": short.get(row.member_id or "", row.member_id),
         }
@@ -128,7 +168,7 @@ def _short_ids(members: "Sequence[MemberInfo]") -> dict[str, str]:
 
 
 def _in_short(spots: list[list[Any]]) -> str:
-    """As in `orders[0,2] returns[1]`."""
+    """Write partitions as in `orders[0,2] returns[1]`."""
     by_topic: dict[str, list[str]] = {}
     for topic, partition in spots:
         by_topic.setdefault(topic, []).append(str(partition))
@@ -141,18 +181,24 @@ def reset(
     name: Name,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="WHERE", help="start, end, an offset, or a time (ISO 8601)."),
+        typer.Option(
+            "--to", metavar="WHERE", help="Position: start, end, an offset, or a time (ISO 8601)."
+        ),
     ] = None,
     shift: Annotated[
-        int | None, typer.Option("--shift", metavar="N", help="By so many; negative: back.")
+        int | None,
+        typer.Option(
+            "--shift", metavar="N", help="Number of offsets to move forward; negative: back."
+        ),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", "-t", help="Default: all it has offsets in.")
+        str | None,
+        typer.Option(
+            "--topic", "-t", help="Topic; default: all topics in which the group has offsets."
+        ),
     ] = None,
-    partition: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, help="Default: all.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")] = False,
+    partition: Partitions = None,
+    dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     output: OutputFormat = Output.TABLE,

@@ -3,24 +3,32 @@
 import logging
 import os
 import sys
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from bucketlog.cli.acl import app as acl_app
 from bucketlog.cli.apply import apply
 from bucketlog.cli.bench import app as bench_app
-from bucketlog.cli.broker import broker
+from bucketlog.cli.broker import app as broker_app
+from bucketlog.cli.client import app as client_app
 from bucketlog.cli.cluster import app as cluster_app
 from bucketlog.cli.completion import COMPLETE, completion
 from bucketlog.cli.config import app as config_app
 from bucketlog.cli.config import use_profile
+from bucketlog.cli.console import console
 from bucketlog.cli.consume import consume
 from bucketlog.cli.cost import cost
+from bucketlog.cli.deadletter import app as deadletter_app
 from bucketlog.cli.demo import demo
 from bucketlog.cli.dev import dev
 from bucketlog.cli.doctor import doctor
+from bucketlog.cli.examples import add_examples
+from bucketlog.cli.export import export
 from bucketlog.cli.group import app as group_app
+from bucketlog.cli.help_pages import with_help_pages
+from bucketlog.cli.locate import locate
+from bucketlog.cli.mirror import mirror
 from bucketlog.cli.produce import produce
 from bucketlog.cli.profiles import CHOICE, PREFIX, restored
 from bucketlog.cli.replay import replay
@@ -42,8 +50,12 @@ from bucketlog.terminal import (
     EXIT_TERMINATED,
     EXIT_USAGE,
     note,
+    print_error,
     say,
 )
+
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
 
 app = typer.Typer(
     name="bucketlog",
@@ -59,25 +71,32 @@ app = typer.Typer(
     },
 )
 app.command("dev")(dev)
-app.command("broker")(broker)
+app.add_typer(broker_app, name="broker")
 app.add_typer(topic_app, name="topic")
 app.command("apply")(apply)
 app.command("produce")(produce)
 app.command("consume")(consume)
+app.add_typer(deadletter_app, name="deadletter")
 app.command("replay")(replay)
+app.command("mirror")(mirror)
+app.command("export")(export)
 app.add_typer(spark_app, name="spark")
 app.add_typer(group_app, name="group")
 app.add_typer(transaction_app, name="transaction")
 app.add_typer(user_app, name="user")
 app.add_typer(acl_app, name="acl")
 app.add_typer(cluster_app, name="cluster")
+app.add_typer(client_app, name="client")
 app.add_typer(segment_app, name="segment")
+app.command("locate")(locate)
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")
 app.command("cost")(cost)
+app.command("console")(console)
 app.command("demo")(demo)
 app.add_typer(config_app, name="config")
 app.command("completion")(completion)
+add_examples(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -93,7 +112,9 @@ def root(
     context: typer.Context,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", envvar=CHOICE, metavar="NAME", help="Of `bucketlog config`."),
+        typer.Option(
+            "--profile", envvar=CHOICE, metavar="NAME", help="Profile of `bucketlog config`."
+        ),
     ] = None,
     version: Annotated[
         bool,
@@ -121,6 +142,9 @@ _ClickError: type[Exception]
 _UsageError, _ClickError = typer.BadParameter.__mro__[1:3]
 
 
+_PATH_REMEDY = "check the path, and that this user may use it"
+
+
 class _WarningLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return printable_lines(super().format(record))
@@ -138,13 +162,18 @@ def run() -> None:
     sys.exit(main(sys.argv[1:]))
 
 
+def whole_command() -> "TyperGroup":
+    """The root of all commands, with their pages of help."""
+    return with_help_pages(typer.main.get_group(app))
+
+
 def main(arguments: list[str]) -> int:
     """Run one command; returns its exit code.
 
     Typer's own `main` is not used, because it answers a broken pipe and Ctrl-C with code 1.
     """
     try:
-        command = typer.main.get_command(app)
+        command = whole_command()
         with (
             restored(os.environ),  # a profile stands in it meanwhile
             command.make_context("bucketlog", arguments) as context,
@@ -172,7 +201,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
-    """One line on stderr, and the exit code."""
+    """Print one line on stderr, and return the exit code."""
     if isinstance(error, _ClickError):
         message = cast(typer.BadParameter, error).format_message()
         if message.startswith("Usage:"):  # a group without a command: its help
@@ -192,7 +221,10 @@ def _explain(error: Exception) -> int:
             note(*remark.split("\n"))
         return EXIT_USAGE if isinstance(error, ConfigurationError) else EXIT_FAILED
     name = getattr(error, "filename", None)
-    _print_error(f"{name}: {getattr(error, 'strerror', error)}" if name else str(error))
+    if name:
+        _print_error(f"{name}: {getattr(error, 'strerror', error)} ({_PATH_REMEDY})")
+    else:
+        _print_error(str(error))
     return EXIT_FAILED
 
 
@@ -209,4 +241,4 @@ def _variable_at_fault(error: Exception) -> str | None:
 
 
 def _print_error(message: str) -> None:
-    note(f"bucketlog: {message}")
+    print_error("bucketlog", message)

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -15,15 +16,31 @@ Bootstrap = Annotated[
         "-b",
         envvar="BUCKETLOG_BOOTSTRAP",
         metavar="HOST:PORT",
-        help="Address of any broker; several: comma-separated.",
+        help="Address of a broker; several: comma-separated.",
     ),
 ]
 DEFAULT_BOOTSTRAP = "localhost:9092"
 
 OutputFormat = Annotated[
     Output,
+    typer.Option("--output", "-o", envvar="BUCKETLOG_OUTPUT", help="Format of the output."),
+]
+EncryptionKeyFile = Annotated[
+    Path | None,
     typer.Option(
-        "--output", "-o", envvar="BUCKETLOG_OUTPUT", help="How to print: for people or for a pipe."
+        "--encryption-key-file",
+        envvar="BUCKETLOG_ENCRYPTION_KEY_FILE",
+        metavar="FILE",
+        help="File with the local keys of encrypted topics.",
+    ),
+]
+SafetyAgeMs = Annotated[
+    int | None,
+    typer.Option(
+        envvar="BUCKETLOG_DELETION_SAFETY_AGE_MS",
+        metavar="MS",
+        min=0,
+        help="The brokers' deletion_safety_age_ms, in milliseconds; default: a day.",
     ),
 ]
 BucketUrl = Annotated[
@@ -34,6 +51,26 @@ BucketUrl = Annotated[
         help="s3://bucket/prefix or file:///folder",
     ),
 ]
+Partitions = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--partition",
+        "-p",
+        min=0,
+        help="Number of a partition; repeatable. Default: all partitions.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def safety_age(given_ms: int | None) -> int:
+    """The safety age of deletions in milliseconds, as given or as brokers have it by default."""
+    from bucketlog.stateless_broker.settings import BrokerSettings
+
+    if given_ms is None:
+        return int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)
+    return given_ms
 
 
 def position(text: str, option: str) -> Literal["earliest", "latest"] | int | datetime:

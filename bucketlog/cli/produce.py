@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bucketlog.cli.line_format import LineFormat
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.sent_lines import SentLines
 from bucketlog.cli.signals import StopSignals, stops
 from bucketlog.cli.topic_names import known_topic
-from bucketlog.client.lines import Line, json_line, plain_line
-from bucketlog.log_format.errors import ConfigurationError, InvalidDataError, LogError
+from bucketlog.client.lines import Line
+from bucketlog.log_format.errors import InvalidDataError, LogError
 from bucketlog.terminal import counted, note, progress
 
 if TYPE_CHECKING:
@@ -24,7 +25,17 @@ if TYPE_CHECKING:
 
 POLL_S = 0.1
 STOP_S = 5.0
-"""What Ctrl-C waits for acknowledgements; a second one does not."""
+"""Time that Ctrl-C waits for acknowledgements. A second Ctrl-C does not wait."""
+KeySeparator = Annotated[
+    str | None,
+    typer.Option(
+        "--key-separator", "-K", metavar="TEXT", help=r"Lines are KEY<TEXT>VALUE; '\t': tab."
+    ),
+]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="NAME=VALUE", help="Header of all records; repeatable."),
+]
 
 
 @secured
@@ -33,29 +44,24 @@ def produce(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Lines to send; default: stdin.")
     ] = None,
-    key_separator: Annotated[
-        str | None,
-        typer.Option(
-            "--key-separator", "-K", metavar="TEXT", help=r"Lines are KEY<TEXT>VALUE; '\t': tab."
-        ),
+    key_separator: KeySeparator = None,
+    key: Annotated[
+        str | None, typer.Option("--key", "-k", metavar="TEXT", help="Key of all records.")
     ] = None,
+    header: Headers = None,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Lines are what `consume -o jsonl` gives.")
     ] = False,
-    partition: Annotated[int | None, typer.Option(min=0, help="Default: by key.")] = None,
+    partition: Annotated[
+        int | None, typer.Option(min=0, help="Number of the partition; default: chosen by the key.")
+    ] = None,
     compression: Annotated[
         Literal["none", "gzip", "snappy", "lz4", "zstd"], typer.Option(help="Codec of the batches.")
     ] = "none",
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Send each line as a record; ends when all are acknowledged."""
-    if jsonl and key_separator is not None:
-        raise ConfigurationError(
-            "--jsonl and --key-separator", remedy="jsonl lines carry their keys: leave one out"
-        )
-    if key_separator == "":
-        raise ConfigurationError("an empty --key-separator", remedy=r"as in --key-separator '\t'")
-    separator = None if key_separator is None else key_separator.replace("\\t", "\t").encode()
+    shape = LineFormat.of_flags(jsonl=jsonl, separator=key_separator, key=key, headers=header or ())
     from bucketlog.client.topic import Topic
 
     raw = Topic(topic)
@@ -75,7 +81,7 @@ def produce(
             path=source if file else None,
             wait=lambda: _wait(producer, stopping),
         )
-        reading = _LineReader(texts, separator, stopping, jsonl=jsonl)
+        reading = _LineReader(texts, shape, stopping)
         with (
             _reporting_progress(lines, reading, log, topic),
             _finishing(producer),
@@ -103,13 +109,13 @@ def produce(
 def _reporting_progress(
     lines: SentLines, reading: "_LineReader", log: "Log", topic: str
 ) -> Iterator[None]:
-    """However the block ends, it is told what is acknowledged and how to go on."""
+    """However the block ends, it reports what is acknowledged and how to continue."""
     try:
         yield
     except KeyboardInterrupt:
         lines.settle()
         at = reading.number
-        note(f"stopped at line {at}: {lines.summary()}; to go on, {lines.resume_command(at)}")
+        note(f"stopped at line {at}: {lines.summary()}; to continue, {lines.resume_command(at)}")
         raise
     except (InvalidDataError, LogError) as error:
         needs_keys = partial(_is_compacted, log, topic)
@@ -151,21 +157,16 @@ def _finishing(producer: "Producer") -> Iterator[None]:
 class _LineReader:
     """The input's lines as records. Raises `InvalidDataError` at one that is none."""
 
-    def __init__(
-        self, texts: Iterable[bytes], separator: bytes | None, stopping: StopSignals, *, jsonl: bool
-    ) -> None:
+    def __init__(self, texts: Iterable[bytes], shape: LineFormat, stopping: StopSignals) -> None:
         self.number = 0
-        """Of the line that was read last, from 1."""
+        """Number of the line that was read last, from 1."""
         self._texts = iter(texts)
-        self._separator = separator
+        self._shape = shape
         self._stopping = stopping
-        self._jsonl = jsonl
 
     def records(self) -> Iterator[Line]:
         while (text := self._stopping.next_of(self._texts)) is not None:
             self.number += 1
-            body = text.removesuffix(b"\n").removesuffix(b"\r")
-            if not self._jsonl:
-                yield plain_line(body, self._separator)
-            elif body:
-                yield json_line(body)
+            line = self._shape.record(text.removesuffix(b"\n").removesuffix(b"\r"))
+            if line is not None:
+                yield line

@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _SETTING = re.compile(r"[a-z][a-z0-9_]*")
 _SECRET = re.compile(r"password|secret|token|credential|private", re.IGNORECASE)
 _PATH = re.compile(r"_file$", re.IGNORECASE)
-"""The path of a file with a secret is no secret."""
+"""The path of a file with a secret is not secret."""
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 MASK = "********"
 
@@ -71,7 +71,7 @@ def _text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path} is no UTF-8", remedy="write it anew") from None
+        raise ConfigurationError(f"{path} is not UTF-8", remedy="write it anew") from None
 
 
 def _loaded(path: Path, text: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _loaded(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is no TOML: {error}", remedy="correct it") from error
+        raise ConfigurationError(f"{path} is not TOML: {error}", remedy="correct it") from error
 
 
 def _checked(path: Path, data: Mapping[str, Any]) -> Profiles:
@@ -93,13 +93,13 @@ def _checked(path: Path, data: Mapping[str, Any]) -> Profiles:
         raise wrong(f"unknown key {unknown[0]!r}: there are 'profile' and [profiles.NAME]")
     chosen, tables = data.get("profile"), data.get("profiles", {})
     if not (chosen is None or isinstance(chosen, str)):
-        raise wrong("'profile' is no name")
+        raise wrong("'profile' is not a name")
     if not isinstance(tables, dict):
-        raise wrong("'profiles' is no table")
+        raise wrong("'profiles' is not a table")
     settings: dict[str, dict[str, str]] = {}
     for name, table in tables.items():
         if not isinstance(table, dict):
-            raise wrong(f"profiles.{name} is no table")
+            raise wrong(f"profiles.{name} is not a table")
         settings[name] = {}
         for key, value in table.items():
             if isinstance(value, bool):
@@ -107,7 +107,7 @@ def _checked(path: Path, data: Mapping[str, Any]) -> Profiles:
             elif isinstance(value, str | int | float):
                 settings[name][key] = str(value)
             else:
-                raise wrong(f"profiles.{name}.{key} is no text, number or bool")
+                raise wrong(f"profiles.{name}.{key} is not a text, number or bool")
     return Profiles(path, chosen, settings)
 
 
@@ -130,7 +130,7 @@ def check_known(settings: Iterable[str], known: Iterable[str], where: str) -> No
         if variable(one) in names and _SETTING.fullmatch(one):
             continue
         alike = get_close_matches(one, sorted(map(setting, names)), 1)
-        meant = f"is {alike[0]!r} meant? " if alike else ""
+        meant = f"did you mean {alike[0]!r}? " if alike else ""
         raise ConfigurationError(
             f"{where}: there is no setting {one!r}",
             remedy=f"{meant}`bucketlog config show --all` lists those of the commands, "
@@ -140,7 +140,7 @@ def check_known(settings: Iterable[str], known: Iterable[str], where: str) -> No
 
 @contextmanager
 def restored(environment: MutableMapping[str, str]) -> Iterator[None]:
-    """What the block changes is changed back."""
+    """Restore the environment at the end of the block."""
     before = dict(environment)
     try:
         yield
@@ -160,7 +160,7 @@ def change(path: Path, profile: str | None, key: str, value: str) -> None:
     """Set one key of a profile, or, with None, of the file itself. Raises `ConfigurationError`."""
     if profile is not None and not _NAME.fullmatch(profile):
         raise ConfigurationError(
-            f"{profile!r} is no name of a profile", remedy="use letters, digits, - and _"
+            f"{profile!r} is not a profile name", remedy="use letters, digits, - and _"
         )
     before = _text(path)
     wanted = _loaded(path, before)
@@ -187,7 +187,7 @@ def _parses_to(text: str, wanted: Mapping[str, Any]) -> bool:
 
 
 def edited(text: str, profile: str | None, key: str, value: str) -> str | None:
-    """The text with one line more or changed; None where the value cannot stand in a line."""
+    """The text with one line more or changed; None where the value cannot be in a line."""
     if not value.isprintable():
         return None
     line = f"{key} = {json.dumps(value, ensure_ascii=False)}\n"

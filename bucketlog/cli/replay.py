@@ -11,17 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, BucketUrl
+from bucketlog.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    BucketUrl,
+    EncryptionKeyFile,
+    Partitions,
+)
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
-from bucketlog.terminal import amounts, counted, note, say_json
+from bucketlog.terminal import counted, note, say_json
 
 if TYPE_CHECKING:
     from bucketlog.log_reader.parquet_target import ReplayReport
     from bucketlog.log_reader.parquet_writing import ParquetSettings
-    from bucketlog.replaying.replay import Replay, Rows
+    from bucketlog.replaying.record_bar import Rows
+    from bucketlog.replaying.replay import Replay
 
 LOCAL_BYTES_MAX = 8 * 1024 * 1024 * 1024
 MIB = 1024 * 1024
@@ -41,14 +48,15 @@ class ReplayFormat(StrEnum):
 
 When = Annotated[
     str | None,
-    typer.Option(metavar="WHEN", help="7d, 2h, 30m back; or 2026-01-31, 2026-01-31T12:00Z."),
+    typer.Option(
+        metavar="WHEN", help="Time, such as 2026-01-31T12:00Z, or how far back: 7d, 2h, 30m."
+    ),
 ]
 Offsets = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="0:120,1:7-90: partition:first-end (not included)."),
-]
-Partitions = Annotated[
-    list[int] | None, typer.Option("--partition", "-p", min=0, help="Default: all.")
+    typer.Option(
+        metavar="LIST", help="Offsets as PARTITION:FIRST-END, END excluded, such as 0:120,1:7-90."
+    ),
 ]
 Uncommitted = Annotated[
     bool, typer.Option("--uncommitted", help="Records of aborted transactions, too.")
@@ -57,29 +65,47 @@ To = Annotated[
     str | None, typer.Option(metavar="TARGET", help="A folder or s3://… (parquet), a file (jsonl).")
 ]
 FileFormat = Annotated[
-    ReplayFormat | None, typer.Option(help="Default: parquet with --to, else jsonl on stdout.")
+    ReplayFormat | None,
+    typer.Option(help="Format of the output; default: parquet with --to, else jsonl on stdout."),
 ]
 ToTopic = Annotated[
     str | None, typer.Option(metavar="TOPIC", help="Send the records to it, by a broker (-b).")
 ]
 ByKey = Annotated[
-    bool, typer.Option("--by-key", help="--to-topic: partitions by key; default: kept.")
+    bool,
+    typer.Option(
+        "--by-key", help="Choose partitions of --to-topic by key; default: keep the numbers."
+    ),
 ]
 PartitionBy = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMNS", help="parquet: of topic, partition, day, hour; default the first two."
+        metavar="COLUMNS",
+        help="Folders of Parquet files: some of topic, partition, day, hour. Default: topic, "
+        "partition.",
     ),
 ]
-Columns = Annotated[str | None, typer.Option(metavar="COLUMNS", help="parquet: default all.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS", help="Columns of Parquet files, comma-separated; default: all."
+    ),
+]
 Codec = Annotated[
     Literal["none", "snappy", "zstd", "lz4", "gzip"] | None,
-    typer.Option(help="Default: snappy for parquet, none for --to-topic."),
+    typer.Option(help="Codec; default: snappy for parquet, none for --to-topic."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-ByEngine = Annotated[Engine, typer.Option(help="parquet: this process, or Spark on this machine.")]
-LocalBytesMax = Annotated[int, typer.Option(min=0, help="auto: Spark where more bytes are stored.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Default: one a core.")]
+ByEngine = Annotated[
+    Engine,
+    typer.Option(help="Program that writes Parquet files: this process, or Spark on this machine."),
+]
+LocalBytesMax = Annotated[
+    int, typer.Option(min=0, help="Number of stored bytes above which --engine auto uses Spark.")
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Number of threads; default: one per core.")
+]
 
 
 @secured
@@ -102,6 +128,7 @@ def replay(
     engine: ByEngine = Engine.AUTO,
     local_bytes_max: LocalBytesMax = LOCAL_BYTES_MAX,
     threads: Threads = None,
+    encryption_key_file: EncryptionKeyFile = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Read a topic from the bucket, without a broker, and print, write or send what it holds."""
@@ -126,6 +153,7 @@ def replay(
         partitions=partition or None,
         columns=None if columns is None else _names(columns),
         isolation="read_uncommitted" if uncommitted else "read_committed",
+        encryption_key_file=encryption_key_file,
         threads=threads or os.cpu_count() or 1,
     )
     with sigterm_interrupts():
@@ -279,7 +307,7 @@ def _send(
             raise
         except (BucketlogError, KeyboardInterrupt):
             note(
-                f"{counted(copy.copied, 'record')} were acknowledged by {target}; go on with "
+                f"{counted(copy.copied, 'record')} were acknowledged by {target}; continue with "
                 f"--offsets {copy.resume} (what was under way may come twice)"
             )
             raise
@@ -289,9 +317,7 @@ def _send(
 @contextmanager
 def _progress(made: "Replay[bytes, bytes]") -> "Iterator[Rows]":
     """Records, MB and share, on a terminal."""
-    plan = made.plan
-    total = plan.records
-    if total is None:
-        total = sum(wanted.end - wanted.start for wanted in plan.ranges)
-    with amounts(made.topic.name, total) as passed:
+    from bucketlog.replaying.record_bar import expected_records, record_bar
+
+    with record_bar(made.topic.name, expected_records(made.plan)) as passed:
         yield passed

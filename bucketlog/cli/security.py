@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, cast
 
 import typer
 
+from bucketlog.cli.options import assignment
 from bucketlog.cli.shared_flags import signature_with
 from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
 from bucketlog.log_format.errors import ConfigurationError
@@ -31,7 +32,7 @@ SECRET_BYTES_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """What the flags say. None: not given."""
+    """Values of the flags; None for a flag that is not given."""
 
     tls: bool | None = None
     ca_file: Path | None = None
@@ -49,6 +50,7 @@ class _Given:
     token_client_secret_file: Path | None = None
     token_scope: str | None = None
     token_ca_file: Path | None = None
+    client_config: list[str] | None = None
 
 
 def _option(name: str, text: str, **more: Any) -> Any:
@@ -71,7 +73,8 @@ _FLAGS: Mapping[str, Any] = {
         _option("--client-certificate-file", "This client's certificate, in PEM.", metavar="FILE"),
     ],
     "key_file": Annotated[
-        Path | None, _option("--client-key-file", "Its key, in PEM.", metavar="FILE")
+        Path | None,
+        _option("--client-key-file", "Key of this client's certificate, in PEM.", metavar="FILE"),
     ],
     "key_password_file": Annotated[
         Path | None,
@@ -91,16 +94,16 @@ _FLAGS: Mapping[str, Any] = {
         str | None,
         _option(
             "--password",
-            "Other users of this machine can see it: better BUCKETLOG_PASSWORD, a profile, or",
+            "Password; other users of this machine can see it. Prefer BUCKETLOG_PASSWORD.",
             metavar="TEXT",
             show_default=False,
         ),
     ],
     "password_file": Annotated[
         Path | None,
-        _option("--password-file", "a file whose first line is the password.", metavar="FILE"),
+        _option("--password-file", "File whose first line is the password.", metavar="FILE"),
     ],
-    "mechanism": Annotated[Mechanism, _option("--mechanism", "How to log in.")],
+    "mechanism": Annotated[Mechanism, _option("--mechanism", "SASL mechanism of the login.")],
     "token_file": Annotated[
         Path | None,
         _option("--token-file", "Log in by the access token in this file.", metavar="FILE"),
@@ -129,6 +132,16 @@ _FLAGS: Mapping[str, Any] = {
             metavar="FILE",
         ),
     ],
+    "client_config": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--client-config",
+            "-X",
+            envvar="BUCKETLOG_CLIENT_CONFIG",
+            metavar="NAME=VALUE",
+            help="Setting of librdkafka; repeatable.",
+        ),
+    ],
 }
 _given: ContextVar[_Given] = ContextVar("_given")
 
@@ -149,15 +162,26 @@ def secured(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def connected(bootstrap: str, config: Mapping[str, Any] | None = None) -> "Log":
-    """The cluster, with the TLS and the login of the running command."""
+def connected(bootstrap: str) -> "Log":
+    """The cluster, with the TLS, the login and the client settings of the running command."""
     from bucketlog.client.log import connect
 
-    return connect(bootstrap, security=given_security(), config=config)
+    return connect(bootstrap, security=given_security(), config=given_client_config())
+
+
+def given_client_config() -> dict[str, str]:
+    """The settings of librdkafka that -X gives. Raises `ConfigurationError`."""
+    given = _given.get(_Given()).client_config
+    config = dict(assignment(text, "--client-config") for text in given or ())
+    if config:
+        from bucketlog.bench.producing import check_client_config
+
+        check_client_config(config)
+    return config
 
 
 def given_security() -> "Security | None":
-    """What the flags of the running command say. Raises `ConfigurationError`."""
+    """Return the security of the running command's flags. Raises `ConfigurationError`."""
     given = _given.get(_Given())
     wants = (
         *(given.ca_file, given.certificate_file, given.key_file, given.username),
@@ -268,7 +292,7 @@ def first_line(text: bytes, source: str) -> str:
         secret = ""
     if not secret or len(text) > SECRET_BYTES_MAX:
         raise ConfigurationError(
-            f"{source}: its first line is no password",
+            f"{source}: its first line is not a password",
             remedy="write the password into it, in UTF-8",
         )
     return secret

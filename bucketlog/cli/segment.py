@@ -7,8 +7,8 @@ from uuid import UUID
 
 import typer
 
-from bucketlog.cli.options import BucketUrl, OutputFormat
-from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.cli.options import BucketUrl, OutputFormat, SafetyAgeMs, safety_age
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, ObjectNotFoundError
 from bucketlog.terminal import (
     EXIT_FAILED,
     EXIT_OK,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bucketlog.inspect.garbage import GarbageObject
     from bucketlog.inspect.verify_report import VerifyReport
     from bucketlog.log_format.model import SegmentId, SegmentIndex
-    from bucketlog.tiered_storage.bucket import ObjectInfo
+    from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
 
 app = typer.Typer(
     help="Look into a bucket without a broker.", no_args_is_help=True, rich_markup_mode=None
@@ -35,22 +35,66 @@ GC_COLUMNS = ("kind", "due", "objects", "size", "reason")
 GC_KEY_COLUMNS = ("key", "kind", "due", "size", "reason")
 FACT_COLUMNS = ("created", "ticket", "fact", "by", "content")
 NOT_SHOWN = {"kind", "by", "salt", "key_id", "sealed"}
-"""Fields of facts that have columns of their own, or are of no use to people."""
+"""Fields of facts that have their own columns, or are of no use to people."""
 LS_COLUMNS = ("key", "kind", "size", "created", "ticket", "batches", "records")
 
 
 @app.command("ls")
-def list_segments(bucket: BucketUrl, output: OutputFormat = Output.TABLE) -> None:
-    """List segments and seals, by writer and position."""
+def list_segments(
+    bucket: BucketUrl,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", "-t", metavar="TOPIC", help="Segments with records of this topic."),
+    ] = None,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """List segments and seals, by writer and position.
+
+    With --topic, batches and records are those of the topic. Records that have left the log
+    segments are in tiers: `locate` finds them."""
     from bucketlog.tiered_storage import keys
 
+    wanted = None if topic is None else _topic_id(bucket, topic)
     objects, void, footers = _all_footers(bucket)
     rows = []
     for info in objects:
         index = footers.get(keys.parse_segment(info.key))
+        if wanted is not None:
+            index = None if index is None else _only(index, wanted)
+            if index is None:
+                continue
         kind = "seal" if index is None else "void" if info.key in void else "segment"
         rows.append({"key": info.key, "kind": kind, "size": info.size_bytes, **_brief(index)})
     print_rows(rows, LS_COLUMNS, output)
+
+
+def _topic_id(bucket: str, name: str) -> bytes:
+    from bucketlog.inspect.topic_ids import topic_id
+    from bucketlog.tiered_storage.backends.location import open_patient_bucket
+
+    with closing(open_patient_bucket(bucket)) as store:
+        return topic_id(store, name)
+
+
+def _names(store: "SyncBucket") -> dict[bytes, str]:
+    """Names of topics by id; empty if the log is damaged, and `segment verify` says where."""
+    from bucketlog.inspect.topic_ids import topic_names
+
+    try:
+        return topic_names(store)
+    except BucketlogError as error:
+        note(f"topics are shown by their ids: {error}")
+        return {}
+
+
+def _only(index: "SegmentIndex", topic_id: bytes) -> "SegmentIndex | None":
+    """Return the footer with only the batches of one topic; None without such batches."""
+    from dataclasses import replace
+
+    parts = tuple(
+        part for part in index.partitions if part.partition.topic_id == topic_id and part.batches
+    )
+    return replace(index, partitions=parts) if parts else None
 
 
 def _all_footers(
@@ -88,6 +132,7 @@ def list_facts(
     """List changes of topics, users, ACLs and quotas, and who asked for them.
 
     The order is that of the log. Brokers delete facts together with their segments."""
+    from bucketlog.metadata.config_facts import ConfigsAltered
     from bucketlog.metadata.fact_model import AttributedFact
     from bucketlog.metadata.facts import TopicFact, decode_fact
     from bucketlog.metadata.security_facts import SecurityFact
@@ -104,7 +149,11 @@ def list_facts(
         for fact in map(decode_fact, index.facts):
             if fact is None:
                 continue
-            by = fact.by if isinstance(fact, AttributedFact | SecurityFact) else None
+            by = (
+                fact.by
+                if isinstance(fact, AttributedFact | SecurityFact | ConfigsAltered)
+                else None
+            )
             if not every_kind and not (by or isinstance(fact, TopicFact)):
                 continue
             ticket = f"{index.ticket.epoch}/{index.ticket.number}"
@@ -137,7 +186,9 @@ def _brief(index: "SegmentIndex | None") -> dict[str, Any]:
 @app.command("inspect")
 def inspect(
     bucket: BucketUrl,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="As `segment ls` shows it.")],
+    key: Annotated[
+        str, typer.Argument(metavar="KEY", help="Key of the object, as `segment ls` shows it.")
+    ],
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Show one segment's footer, or a seal."""
@@ -145,7 +196,12 @@ def inspect(
     from bucketlog.tiered_storage.segment import check_segment, decode_seal, is_seal
 
     with closing(open_patient_bucket(bucket)) as store:
-        data = store.get(key).data
+        try:
+            data = store.get(key).data
+        except ObjectNotFoundError as error:
+            error.remedy = "`bucketlog segment ls` shows the keys"
+            raise
+        names = {} if is_seal(len(data)) else _names(store)
     if is_seal(len(data)):
         seal = decode_seal(key, data)
         shown: dict[str, Any] = {
@@ -169,6 +225,7 @@ def inspect(
         }
         rows = [
             {
+                "topic": names.get(part.partition.topic_id),
                 "topic_id": str(UUID(bytes=part.partition.topic_id)),
                 "partition": part.partition.partition,
                 "hw_stamp": part.hw_stamp,
@@ -185,7 +242,10 @@ def inspect(
             say(f"{name.replace('_', ' '):<16}{text}")
     if rows:
         say()
-        print_rows(rows, tuple(rows[0]), output)
+        # a deleted topic has no name
+        shown_id = "topic_id" if any(row["topic"] is None for row in rows) else "topic"
+        hidden = {"topic", "topic_id"} - {shown_id}
+        print_rows(rows, tuple(name for name in rows[0] if name not in hidden), output)
 
 
 @app.command("verify")
@@ -228,37 +288,29 @@ def _print_report(report: "VerifyReport", output: Output) -> None:
 def collect_garbage(
     bucket: BucketUrl,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what brokers would delete; needed.")
+        bool,
+        typer.Option("--dry-run", help="Show what brokers would delete. This flag is required."),
     ] = False,
     every_key: Annotated[
         bool,
-        typer.Option("--keys", envvar="BUCKETLOG_SEGMENT_GC_KEYS", help="Each object, not sums."),
-    ] = False,
-    safety_age_ms: Annotated[
-        int | None,
         typer.Option(
-            envvar="BUCKETLOG_DELETION_SAFETY_AGE_MS",
-            metavar="MS",
-            min=0,
-            help="The brokers' deletion_safety_age_ms; default: theirs, a day.",
+            "--keys", envvar="BUCKETLOG_SEGMENT_GC_KEYS", help="List each object instead of sums."
         ),
-    ] = None,
+    ] = False,
+    safety_age_ms: SafetyAgeMs = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Show what brokers would delete now, and later, when it is old enough."""
     if not dry_run:
         raise ConfigurationError(
-            "brokers alone delete: they keep the safety age, and say in the log what is gone",
-            remedy="add --dry-run to see what they would; they need no command",
+            "brokers alone delete: they keep the safety age, and log each deletion",
+            remedy="add --dry-run to see what brokers would delete",
         )
     from bucketlog.inspect.garbage import find_garbage
-    from bucketlog.stateless_broker.settings import BrokerSettings
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
-    if safety_age_ms is None:
-        safety_age_ms = int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)
     with closing(open_patient_bucket(bucket)) as store:
-        found = find_garbage(store, safety_age_ms=safety_age_ms, place=bucket)
+        found = find_garbage(store, safety_age_ms=safety_age(safety_age_ms), place=bucket)
     if every_key:
         each = (
             {
@@ -274,7 +326,7 @@ def collect_garbage(
     else:
         print_rows(_by_kind(found.garbage), GC_COLUMNS, output)
     if found.floor is None:
-        note("no floor is old enough: now nothing below one is deleted")
+        note("no floor is old enough: brokers delete nothing below a floor now")
 
 
 def _by_kind(garbage: "Iterable[GarbageObject]") -> list[dict[str, Any]]:

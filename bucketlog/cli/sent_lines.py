@@ -1,4 +1,4 @@
-"""Which lines of an input were acknowledged, and how to go on after one that was not.
+"""Which lines of an input were acknowledged, and how to continue after one that was not.
 
 Invariant: each line that was handed over is counted once: acknowledged, refused, or open. What is
 open is bounded by `OPEN_LINES_MAX` and `OPEN_BYTES_MAX`, below what a producer's queue has room
@@ -49,7 +49,7 @@ class SentLines:
         """Lines without a key, of those that are open or refused."""
 
     def add(self, number: int, outcome: SendOutcome, sent_bytes: int, *, has_key: bool) -> bool:
-        """Whether to go on: no line is known to be refused."""
+        """Whether to continue: no line is known to be refused."""
         self._open.append((number, outcome, sent_bytes))
         self._open_bytes += sent_bytes
         if not has_key:
@@ -79,7 +79,7 @@ class SentLines:
         self, error: BucketlogError, number: int, *, needs_keys: Callable[[], bool]
     ) -> BucketlogError:
         """`error`, met at line `number`, or the first refusal before it: with the line's number,
-        what is acknowledged, and how to go on. `needs_keys`: whether the topic does."""
+        what is acknowledged, and how to continue. `needs_keys`: whether the topic does."""
         self.settle()
         place, cause = self._culprit(needs_keys) or (f"line {number}", error)
         message = f"{self._source}, {place}: {cause.message}; {self.summary()}"

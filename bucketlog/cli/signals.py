@@ -98,7 +98,7 @@ class StopRequest:
         return self.number != 0
 
     def raise_signal(self) -> None:
-        """As it would have been raised without `stop_asked`."""
+        """Raise the signal, as without `stop_asked`."""
         if self.number:
             raise TerminationSignal if self.number == signal.SIGTERM else KeyboardInterrupt
 

@@ -1,6 +1,7 @@
-"""What a person is told who names a topic that does not exist, or one that exists already."""
+"""The error for a name of a topic that does not exist, or that exists already."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from shlex import quote
@@ -16,8 +17,8 @@ UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC"})
 
 @contextmanager
 def known_topic(log: "Log", name: str, *, is_wanted: bool) -> Iterator[None]:
-    """`is_wanted`: a topic that does not exist may well be created, for its user wants to use it;
-    who deletes or describes one wants another name."""
+    """Give the error of a topic's name a remedy. With `is_wanted`, the remedy for a topic that does
+    not exist is to create it; otherwise, the remedy is to list the topics."""
     try:
         yield
     except LogError as error:
@@ -29,9 +30,32 @@ def known_topic(log: "Log", name: str, *, is_wanted: bool) -> Iterator[None]:
     except ConfigurationError as error:
         if "topics.add_partitions" in error.remedy:
             error.remedy = (
-                "`bucketlog apply` gives a topic more; later records of a key may then come to "
-                "another partition"
+                f"`bucketlog topic add-partitions {quote(name)} TOTAL` adds partitions; later "
+                "records of a key may then go to another partition"
             )
+        raise
+
+
+@contextmanager
+def known_config(names: Iterable[str]) -> Iterator[None]:
+    """Name a similar config in the error for a config that a topic does not have."""
+    try:
+        yield
+    except LogError as error:
+        if error.code == "INVALID_CONFIG":
+            quoted = re.findall(r"[a-z]+(?:\.[a-z]+)+", str(error))
+            known = sorted(names)
+            alike = next(
+                (
+                    one
+                    for name in quoted
+                    if name not in known
+                    for one in get_close_matches(name, known, 1)
+                ),
+                None,
+            )
+            meant = f"did you mean {alike!r}? " if alike else ""
+            error.remedy = f"{meant}docs/topic-settings.md lists the configs and their values"
         raise
 
 
@@ -44,7 +68,7 @@ def _alike(log: "Log", name: str) -> str | None:
 
 
 def _remedy(name: str, alike: str | None, *, is_wanted: bool) -> str:
-    meant = f"is {alike!r} meant? " if alike else ""
+    meant = f"did you mean {alike!r}? " if alike else ""
     if is_wanted:
         return f"{meant}`bucketlog topic create {quote(name)}` creates it"
-    return f"{meant}`bucketlog topic list` shows those that there are"
+    return f"{meant}`bucketlog topic list` shows the topics"

@@ -1,4 +1,4 @@
-"""What `apply` would do: topics as they shall be, held against those that there are.
+"""What `apply` would do: topics as they shall be, compared with those that there are.
 
 Pure: values in, a plan out. Invariant: nothing is taken away that was not asked for: partitions
 never become fewer, configs that the file does not name stay, topics that it does not name go only
@@ -107,7 +107,7 @@ def _step(topic: WantedTopic, found: "TopicDetails | None") -> TopicPlanStep:
     if total is not None and total < count:
         return step.refused(
             "partitions cannot become fewer: their records would go; "
-            "create another topic and copy what is wanted"
+            "create another topic and copy what is needed"
         )
     remark = "later records of a key may come to another partition" if total else ""
     return replace(step, remark=remark)

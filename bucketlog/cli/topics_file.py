@@ -1,8 +1,8 @@
 """`topics.yaml`: which topics there shall be, checked strictly.
 
-Invariant: every key is known, stands once, and every complaint names its line. Scalars are taken
-as they are written: `on`, `010` and `1:30` are no surprises. Aliases are refused: a small file
-with them may mean an enormous one.
+Invariant: every key is known and appears once, and every complaint names its line. Scalars are
+taken as they are written: `on`, `010` and `1:30` are not surprises. Aliases are refused: a small
+file with them may mean an enormous one.
 """
 
 from pathlib import Path
@@ -100,7 +100,7 @@ class _Document:
             if not isinstance(key, yaml.ScalarNode):
                 raise self.error(line, "a key must be a word")
             if key.value in found:
-                raise self.error(line, f"{key.value!r} stands there twice")
+                raise self.error(line, f"{key.value!r} appears twice")
             self.lines[*path, key.value] = line
             found[key.value] = self._value(value, (*path, key.value))
         return found
@@ -140,7 +140,7 @@ def read_topics(source: str, data: bytes) -> list[WantedTopic]:
     for at, topic in enumerate(topics):
         line = document.line(("topics", at, "name"))
         if (before := names.setdefault(topic.name, line)) != line:
-            raise document.error(line, f"topic {topic.name!r} stands in line {before} already")
+            raise document.error(line, f"topic {topic.name!r} is already in line {before}")
     return topics
 
 

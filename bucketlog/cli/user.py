@@ -32,17 +32,22 @@ NewPasswordFile = Annotated[
     typer.Option(
         "--new-password-file",
         metavar="FILE",
-        help="Its first line is the password; -: standard input. Default: ask on a terminal, else "
+        help="File whose first line is the password; -: standard input. Default: ask on a "
+        "terminal, else "
         "standard input.",
     ),
 ]
 Iterations = Annotated[
     int,
-    typer.Option("--iterations", min=1, help="4096 to 16384; more make guesses slower."),
+    typer.Option(
+        "--iterations",
+        min=1,
+        help="Iterations of the salted password: 4096 to 16384. More make guesses slower.",
+    ),
 ]
 OneCredential = Annotated[
     CredentialMechanism | None,
-    typer.Option("--credential", help="Default: all that the user has."),
+    typer.Option("--credential", help="Mechanism of the password; default: all that the user has."),
 ]
 COLUMNS = ("user", "mechanism", "iterations")
 STDIN = Path("-")
@@ -135,7 +140,7 @@ def _wanted(
 
 
 def new_password(name: str, file: Path | None) -> str:
-    """From the file, the terminal or standard input. Raises `ConfigurationError`."""
+    """Read a password from a file, the terminal or standard input. Raises `ConfigurationError`."""
     if file is not None and file != STDIN:
         return read_secret(file, "--new-password-file")
     if file is None and sys.stdin.isatty():

@@ -1,0 +1,58 @@
+"""`bucketlog console`: pages about a log, in a browser, from the bucket alone."""
+
+from typing import Annotated
+
+import typer
+
+from bucketlog.cli.options import BucketUrl, EncryptionKeyFile, SafetyAgeMs, safety_age
+from bucketlog.terminal import note, say
+
+DEFAULT_PORT = 9644
+
+
+def console(
+    bucket: BucketUrl,
+    host: Annotated[
+        str,
+        typer.Option(
+            envvar="BUCKETLOG_CONSOLE_HOST",
+            help="Address to listen on. The pages have no login: keep it on this machine.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            envvar="BUCKETLOG_CONSOLE_PORT",
+            min=0,
+            max=65_535,
+            help="Port to listen on; 0: any free one.",
+        ),
+    ] = DEFAULT_PORT,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="BUCKETLOG_CONSOLE_ALLOWED_HOST",
+            metavar="NAME",
+            help="Host name by which browsers may call, as *.example.com; '*': any. Repeatable.",
+        ),
+    ] = None,
+    safety_age_ms: SafetyAgeMs = None,
+    encryption_key_file: EncryptionKeyFile = None,
+) -> None:
+    """Show a log in a browser: topics, records, groups, objects and cost. Needs no broker."""
+    from bucketlog.console.serving import serve_console
+    from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
+
+    if host not in ("127.0.0.1", "::1", "localhost"):
+        note(f"everyone who reaches {host}:{port} can read this log: the pages have no login")
+    if host in ("0.0.0.0", "::") and not allowed_host:
+        note("browsers may only call localhost: name other hosts with --allowed-host")
+    serve_console(
+        bucket,
+        host=host,
+        port=port,
+        allowed_hosts=allowed_host or (),
+        access=KeyOptions(key_file=encryption_key_file).access(),
+        safety_age_ms=safety_age(safety_age_ms),
+        on_ready=lambda address: say(f"console at {address} (Ctrl-C stops it)"),
+    )

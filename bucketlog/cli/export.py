@@ -1,0 +1,92 @@
+"""`bucketlog export`: topics of bucketlog, into an Apache Kafka cluster."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bucketlog.cli.mirror import SCHEME, Groups, address, other_security
+from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap
+from bucketlog.cli.security import given_client_config, given_security, secured
+from bucketlog.cli.signals import stop_asked
+from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
+from bucketlog.terminal import EXIT_OK, counted, note, say
+
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        envvar="BUCKETLOG_EXPORT_TO",
+        metavar=f"{SCHEME}HOST:PORT",
+        help="The cluster to write to.",
+    ),
+]
+Topics = Annotated[
+    list[str],
+    typer.Option("--topics", metavar="PATTERN", help="Topics to export, e.g. *; repeatable."),
+]
+
+
+@secured
+def export(
+    to: To,
+    topics: Topics,
+    groups: Groups = ["*"],  # noqa: B006 - Typer's default, never changed
+    keep_offsets: Annotated[
+        bool,
+        typer.Option("--keep-offsets", help="Keep offsets; gaps are an error."),
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when all is exported; default: keep exporting.")
+    ] = False,
+    finish: Annotated[
+        bool,
+        typer.Option("--finish", help="Export the rest, compare, and commit groups' offsets."),
+    ] = False,
+    to_tls: Annotated[bool, typer.Option("--to-tls", help="Connect to the target by TLS.")] = False,
+    to_ca_file: Annotated[
+        Path | None,
+        typer.Option("--to-ca-file", metavar="FILE", help="CA certificates of the target, in PEM."),
+    ] = None,
+    to_username: Annotated[
+        str | None, typer.Option("--to-username", metavar="USER", help="User at the target.")
+    ] = None,
+    to_password_file: Annotated[
+        Path | None,
+        typer.Option("--to-password-file", metavar="FILE", help="First line: the user's password."),
+    ] = None,
+    to_mechanism: Annotated[
+        Mechanism, typer.Option("--to-mechanism", help="SASL mechanism.")
+    ] = DEFAULT_MECHANISM,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+) -> int:
+    """Copy topics and new records to Apache Kafka. A killed export can be run again."""
+    from bucketlog.mirror.export import Export, ExportSettings
+    from bucketlog.mirror.run import ClusterAccess
+    from bucketlog.mirror.translate import finish as finished
+
+    there = other_security(
+        to_username, to_password_file, to_mechanism, tls=to_tls, ca_file=to_ca_file
+    )
+    settings = ExportSettings(keep_offsets=keep_offsets)
+    source = ClusterAccess(bootstrap, given_security(), settings.timeout_s, given_client_config())
+    target = ClusterAccess(address(to, "--to"), there, settings.timeout_s)
+    with (
+        stop_asked() as asked,
+        closing(Export(source, target, topics, settings, note)) as running,
+    ):
+        note(f"exporting {counted(len(running.topics), 'topic')}")
+        while not asked():
+            if not running.step() and (once or finish) and running.lag() == 0:
+                break
+        say(f"{counted(running.records, 'record')} exported")
+        asked.raise_signal()
+        if finish:
+            end = finished(running, source, target, groups, note, timeout_s=settings.timeout_s)
+            say(
+                f"{counted(end.partitions, 'partition')} with {counted(end.records, 'record')} are "
+                f"equal, {end.same_offsets} with the same offsets; "
+                f"{counted(end.groups, 'group')} moved"
+            )
+    return EXIT_OK
