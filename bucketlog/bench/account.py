@@ -1,4 +1,4 @@
-"""What became of the records of a load, and what is told of it."""
+"""What became of the records of a load, and how it is reported."""
 
 import threading
 from collections import Counter
@@ -51,7 +51,7 @@ class Account:
         self._acknowledged = self.acknowledgements.add
 
     def report(self, late_us: int, error: KafkaError | None, message: Message) -> None:
-        """Of one record that was handed over so long after it was due."""
+        """Of one record. The argument is how long after its due time it was handed over."""
         if error is None:
             self._acknowledged(late_us + int((message.latency() or 0.0) * 1e6))
             return

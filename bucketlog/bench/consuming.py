@@ -22,12 +22,12 @@ from bucketlog.log_format.errors import ConfigurationError, LogError
 BATCH = 10_000
 WAIT_S = 0.05
 PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN})
-"""librdkafka goes on trying, and says nothing more: who hears nothing for long asks a broker."""
+"""librdkafka continues trying, and says nothing more: who hears nothing for long asks a broker."""
 QUESTION_S = 5.0
 
 
 def open_consumer(config: Mapping[str, Any], topic: str, begin: Mapping[int, int]) -> KafkaConsumer:
-    """It reads from these offsets. Raises `ConfigurationError`, `LogError`."""
+    """Open a consumer that reads from these offsets. Raises `ConfigurationError`, `LogError`."""
     try:
         consumer = KafkaConsumer({**config, "enable.partition.eof": True})
     except KafkaException as error:
@@ -93,7 +93,7 @@ class ConsumerRun:
                 self._ask(now_ns)
 
     def settle(self, patience_s: float) -> None:
-        """Nothing is under way."""
+        """Close the consumer. No record is in flight."""
         self._consumer.close()
 
     def summary(self, *, is_interrupted: bool) -> Summary:

@@ -1,8 +1,8 @@
 """From when a record was due to when a consumer has it: one process sends and receives, one clock.
 
-A thread of its own receives. Records carry which run they are of, and when they were due: what
+A separate thread receives. Records carry which run they are of, and when they were due: what
 others send to the topic meanwhile is passed over. Invariant: a record that was acknowledged and did
-not come is told as lost.
+not come is reported as lost.
 """
 
 import threading
@@ -96,7 +96,8 @@ class EndToEndRun:
         self._producing.run()
 
     def settle(self, patience_s: float) -> None:
-        """Wait for what is under way, and for what was acknowledged to come, so long each."""
+        """Wait for what is under way, and for what was acknowledged to come. The time is for
+        each."""
         try:
             self._producing.settle(patience_s)
             deadline_ns = self._clock.now_ns() + int(patience_s * NS_PER_S)

@@ -44,7 +44,7 @@ class Histogram:
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, thousandths: int) -> int:
-        """The smallest value that so many of a thousand do not exceed, or the top of its bucket;
+        """The smallest value that this many of a thousand do not exceed, or the top of its bucket;
         0 where nothing was counted."""
         rank = max(1, -(-self.count * thousandths // 1000))
         seen = 0

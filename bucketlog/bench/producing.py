@@ -2,8 +2,8 @@
 
 Invariants: a record is handed over once, and counted once: acknowledged, failed, or given up at the
 end. Latency begins when a record was due, not when there was room for it. The first failure ends
-the sending: a cluster that refuses records is no measure. What librdkafka does not take any more
-waits here, so memory is bounded by its queues.
+the sending: a cluster that refuses records gives no valid figure. What librdkafka does not take
+any more waits here, so memory is bounded by its queues.
 """
 
 import logging
@@ -25,7 +25,7 @@ from bucketlog.log_format.errors import ConfigurationError, LogError
 CHUNK = 1000
 """Records handed to librdkafka by one call."""
 PAUSE_S = 0.02
-"""At most so long between two looks at the clock and at who wants to stop."""
+"""Longest time between two looks at the clock and at the request to stop."""
 ROOM_S = 0.005
 
 _logger = logging.getLogger(__name__)
@@ -65,12 +65,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class RunObserver:
-    """Who looks on: `is_stopped` is asked all the time, `on_second` told once a second."""
+    """Observer of a run: `is_stopped` is called often, `on_second` once per second."""
 
     is_stopped: Callable[[], bool]
     on_second: Callable[[Second], None] | None = None
     measured: LatencyRecorder | None = None
-    """Whose latencies it is told; None: those of acknowledgements."""
+    """The latencies that it records; None: those of acknowledgements."""
 
 
 def open_outboxes(config: Mapping[str, Any], count: int) -> list[Outbox]:
@@ -87,7 +87,7 @@ def check_client_config(config: Mapping[str, str]) -> None:
     """Raises `ConfigurationError` as `open_outboxes` does, without a cluster."""
     if config:
         for outbox in open_outboxes({**config, "bootstrap.servers": "", "logger": _logger}, 1):
-            outbox.kafka.close()
+            outbox.close()
 
 
 class ProducerRun:
@@ -138,7 +138,7 @@ class ProducerRun:
                 self._clock.sleep_s(min(early_s, PAUSE_S))
 
     def settle(self, patience_s: float) -> None:
-        """Wait for what is under way, at most so long; the rest is given up."""
+        """Wait for records under way until the timeout; the rest is given up."""
         deadline_ns = self._clock.now_ns() + int(patience_s * NS_PER_S)
         while (before := self.waiting) and self._clock.now_ns() < deadline_ns:
             for outbox in self._outboxes:
@@ -150,7 +150,7 @@ class ProducerRun:
         self.account.is_open = self._warm_up.is_open = False
         for outbox in self._outboxes:
             outbox.kafka.purge()
-            outbox.kafka.close()
+            outbox.close()
 
     def summary(self, *, is_interrupted: bool) -> Summary:
         latencies = self.account.acknowledgements.whole
@@ -177,7 +177,7 @@ class ProducerRun:
 
     @property
     def acknowledged(self) -> int:
-        """Those of the warm-up, too."""
+        """Number of acknowledged records, with those of the warm-up."""
         accounts = (self.account, self._warm_up)
         return sum(account.acknowledgements.whole.count for account in accounts)
 

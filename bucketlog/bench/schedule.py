@@ -20,7 +20,7 @@ _BYTES = {"K": 1e3, "M": 1e6, "G": 1e9}
 
 
 class DueRecords(NamedTuple):
-    """So many records, due at that time."""
+    """Number of records that are due at a time."""
 
     due_ns: int
     records: int

@@ -41,7 +41,10 @@ class Assumptions(BaseModel):
     days_per_month: _Positive = Field(30.0, description="what a month's price is divided by")
     default_retention_days: _Positive = Field(7.0, description="topics without retention.ms")
     unlimited_retention_days: _Positive = Field(
-        30.0, description="of bytes kept for ever or compacted by key, so many days are priced"
+        30.0, description="days that are priced of bytes kept for ever or compacted by key"
+    )
+    cluster_share: _Share = Field(
+        1.0, description="part of instances and Redis that the log pays: less than 1 with tenants"
     )
     peak_to_average: _Positive = Field(3.0, description="instances are bought for a day's peak")
     producer_cross_zone_share: _Share = Field(
@@ -64,12 +67,12 @@ class Assumptions(BaseModel):
         60.0, description="one checkpoint in each interval with a log segment"
     )
     overlap_days: _Amount = Field(
-        1.0, description="log segments stand beside the tier for the safety age"
+        1.0, description="log segments are beside the tier for the safety age"
     )
     bucketlog_instance_mb_s: _Positive = Field(50.0, description="10^6 bytes/s produced")
     bucketlog_instances_min: _Count = Field(3, description="one a zone")
 
-    kafka_replication: _Count = Field(3, description="replicas, each in a zone of its own")
+    kafka_replication: _Count = Field(3, description="replicas, each in its own zone")
     kafka_disk_utilisation: _Part = Field(0.6, description="the rest is headroom")
     kafka_instance_mb_s: _Positive = Field(50.0, description="10^6 bytes/s produced")
     kafka_instances_min: _Count = Field(3, description="one a zone; controllers on them")
@@ -82,7 +85,7 @@ def assumptions(text: str = "", given: Iterable[str] = ()) -> Assumptions:
         values: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(
-            f"the file of prices is no TOML: {error}", remedy="write a line NAME = VALUE for each"
+            f"the file of prices is not TOML: {error}", remedy="write a line NAME = VALUE for each"
         ) from None
     for setting in given:
         name, equals, value = setting.partition("=")

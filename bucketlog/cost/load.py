@@ -1,8 +1,8 @@
 """What was done, by day and topic, from what the bucket shows. Pure.
 
 One PUT of a log segment is shared by the topics in it by their bytes. What belongs to no topic
-(facts, seals, checkpoints, floors, registrations, claims) stands under `CLUSTER`. Of checkpoints
-two are ever there: so many were written as there are intervals with a log segment.
+(facts, seals, checkpoints, floors, registrations, claims) is under `CLUSTER`. Of checkpoints
+two are ever there: one was written for each interval with a log segment.
 """
 
 from collections.abc import Iterable, Mapping

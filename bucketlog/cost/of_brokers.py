@@ -37,13 +37,15 @@ def _fetched(url: str) -> str:
 
 
 def figures_in(text: str) -> dict[tuple[str, str], float]:
-    """Of Prometheus' text format."""
-    return {
-        (sample.name, next(iter(sample.labels.values()), "")): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if len(sample.labels) <= 1
-    }
+    """Of Prometheus' text format. Figures of tenants are added."""
+    found: dict[tuple[str, str], float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = [value for label, value in sample.labels.items() if label != "tenant"]
+            if len(labels) <= 1:
+                key = sample.name, next(iter(labels), "")
+                found[key] = found.get(key, 0.0) + sample.value
+    return found
 
 
 def rates_of(figures: Figures) -> Rates:

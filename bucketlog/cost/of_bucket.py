@@ -24,7 +24,7 @@ DAY_MS = 86_400_000
 
 
 class Usage(NamedTuple):
-    """`complete_from` None: nothing was deleted yet. `held` are bytes and objects that stand in the
+    """`complete_from` None: nothing was deleted yet. `held` are bytes and objects that are in the
     bucket now, by kind."""
 
     load: Load
@@ -121,7 +121,7 @@ def _retention_days(state: LogState, given: Assumptions) -> dict[str, float]:
 
 
 def _complete_from(floors: list[ObjectInfo], gone: bool) -> date | None:
-    """What is deleted stands below the lowest floor that is there (those below the one in use go
+    """What is deleted is below the lowest floor that is there (those below the one in use go
     first), and was created before that was laid."""
     if not gone or not floors:
         return None

@@ -1,7 +1,7 @@
 """From a load to money: S3 Standard, S3 Express One Zone, and Kafka in three zones. Pure.
 
 A day's bytes are priced for as long as their topic keeps them; instances for whole days. What both
-systems pay alike (clients' traffic between zones) stands in both.
+systems pay alike (clients' traffic between zones) is in both.
 """
 
 from collections.abc import Mapping
@@ -146,14 +146,23 @@ def _add_cluster(
 ) -> None:
     """What a day costs however its bytes are shared: listings, instances, Redis."""
     peak_mb_s = produced_bytes / 1e6 / DAY_S * given.peak_to_average
-    ours = max(given.bucketlog_instances_min, ceil(peak_mb_s / given.bucketlog_instance_mb_s))
-    kafkas = max(given.kafka_instances_min, ceil(peak_mb_s / given.kafka_instance_mb_s))
+    share = given.cluster_share
+    ours = _instances(
+        given.bucketlog_instances_min, peak_mb_s / given.bucketlog_instance_mb_s, share
+    )
+    kafkas = _instances(given.kafka_instances_min, peak_mb_s / given.kafka_instance_mb_s, share)
     usd[System.S3_STANDARD]["LIST"] = lists / 1000 * given.s3_standard_put_usd_per_1000
     usd[System.S3_EXPRESS]["LIST"] = lists / 1000 * given.s3_express_put_usd_per_1000
     for system in (System.S3_STANDARD, System.S3_EXPRESS):
         usd[system]["instances"] = ours * 24 * given.instance_hour_usd
-        usd[system]["Redis"] = 24 * given.redis_hour_usd
+        usd[system]["Redis"] = 24 * given.redis_hour_usd * share
     usd[System.KAFKA]["instances"] = kafkas * 24 * given.instance_hour_usd
+
+
+def _instances(minimum: int, needed: float, share: float) -> float:
+    """Whole ones for a log alone. A log that shares them pays its part of the fewest, or what its
+    own load needs."""
+    return max(minimum, ceil(needed)) if share == 1 else max(minimum * share, needed)
 
 
 def totals(rows: list[PricedDay]) -> dict[System, Parts]:

@@ -1,4 +1,4 @@
-"""The consumer group of the demo: three members, each with a consumer and a thread of its own.
+"""The consumer group of the demo: three members, each with a consumer and its own thread.
 
 They join before anything is produced, so that each has its share, and leave when all is read; no
 partition changes hands meanwhile, so that each record must come exactly once over the group.
@@ -20,7 +20,7 @@ GROUP = "demo"
 MEMBERS = 3
 JOIN_TIMEOUT_S = 60.0
 STALL_S = 60.0
-"""Without a record for so long, what is missing is taken for lost."""
+"""Time without a record until missing records are taken for lost."""
 PRODUCE_S_MAX = 3600.0
 _POLL_S = 0.05
 

@@ -1,4 +1,4 @@
-"""What went in, held against what comes out: per carrier a count, a checksum and every record.
+"""What went in, compared with what comes out: per carrier a count, a checksum and every record.
 
 Invariant: the expectation is built from the source alone, before anything is sent; records of one
 key must come back in the source's order, from one partition, at ascending offsets.

@@ -31,7 +31,7 @@ from bucketlog.log_format.private_files import check_folder, make_folder
 _logger = logging.getLogger(__name__)
 
 READY_TIMEOUT_S = 90.0
-"""On a busy machine a start takes long; a broker that ends by itself is told at once."""
+"""On a busy machine a start takes long; a broker that ends by itself is reported at once."""
 STOP_TIMEOUT_S = 25.0
 """More than a broker gives its last flush."""
 MEMBERS_PAUSE_S = 0.02
@@ -43,7 +43,16 @@ _GUARD = Path(__file__).with_name("guard.py")
 
 
 class ClusterStartError(BucketlogError):
-    """The embedded cluster did not come up, or a process of it ended by itself."""
+    """Error of an embedded cluster that does not start, or whose process ends. Raised by
+    `EmbeddedCluster`.
+
+    Examples:
+        >>> with bucketlog.EmbeddedCluster("data") as cluster:
+        ...     try:
+        ...         cluster.check()
+        ...     except bucketlog.ClusterStartError as error:
+        ...         print(error.message)
+    """
 
     code = "CLUSTER_START"
 
@@ -66,18 +75,36 @@ class EmbeddedBroker:
 
 
 class EmbeddedCluster:
-    """Brokers on `file://<data_dir>/bucket`, ready when the `with` block is entered.
+    """Cluster of brokers and a Valkey as child processes, for programs and tests. Used as a context
+    manager.
 
-        with EmbeddedCluster("data", brokers=3) as cluster:
-            bucketlog.connect(cluster.bootstrap)
+    The cluster is ready when the block begins. If a broker ends, the others continue, and the
+    broker is not started again. Files in `data_dir` are private to their owner. A folder that all
+    users may write to is refused.
 
-    `port` is the first broker's, the others take free ones next to it; 0 takes any for all.
-    `settings` are broker settings by name without the prefix, as in {"num_partitions": "4"}.
-    `redis_url` uses a Redis that is there instead of starting one, `bucket_url` a bucket elsewhere,
-    S3 by the AWS_* variables; `data_dir` then has lock and log. If a broker dies, the others keep
-    running, and the broker is not started again. Files in `data_dir` are private to their owner.
-    A folder that all users may write to is refused; one that they may read causes a warning.
-    Raises `ClusterInUseError`, `ClusterStartError`, `ConfigurationError`.
+    Args:
+        data_dir: Folder of the data. Its folder `bucket` is the bucket, unless `bucket_url` names
+            another one.
+        host: Address on which brokers listen.
+        port: Port of the first broker. The others take free ports next to it. Default: 0, which
+            means any free ports.
+        redis_url: Address of a Redis to use; None means that a Valkey is started.
+        bucket_url: Address of a bucket, whose credentials are in AWS_* variables; None means a
+            folder in `data_dir`.
+        settings: Settings of the brokers, named without the prefix, as in {"num_partitions": "4"};
+            None means no settings.
+        brokers: Number of brokers. Default: 1.
+
+    Raises:
+        ClusterInUseError: If another cluster uses the folder.
+        ClusterStartError: If a process does not start.
+        ConfigurationError: If an argument is not valid.
+
+    Examples:
+        >>> with bucketlog.EmbeddedCluster("data", brokers=2) as cluster:
+        ...     with bucketlog.connect(cluster.bootstrap) as log:
+        ...         log.topics.create("bills", partitions=3)
+        TopicInfo(name='bills', partitions=3)
     """
 
     def __init__(
@@ -115,27 +142,32 @@ class EmbeddedCluster:
 
     @property
     def port(self) -> int:
-        """The first broker's."""
+        """Port of the first broker; 0 before the cluster is ready."""
         return self._ports[0]
 
     @property
     def http_port(self) -> int:
-        """The first broker's; 0 before it is ready."""
+        """HTTP port of the first broker; 0 before the cluster is ready."""
         return self.members[0].http_port if self.members else 0
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of all brokers, comma-separated."""
+        """Addresses of all brokers, comma-separated."""
         return ",".join(f"{self.host}:{port}" for port in self._ports)
 
     @property
     def log_path(self) -> Path:
-        """What brokers and Valkey write."""
+        """Path of the file with the messages of brokers and Valkey."""
         return self.data_dir / "broker.log"
 
     def start(self) -> None:
-        """Start and wait until every broker takes connections and knows the others; nothing is
-        left running on failure."""
+        """Start the processes, and wait until each broker serves clients and knows the others.
+
+        Raises:
+            ClusterInUseError: If another cluster uses the folder.
+            ClusterStartError: If a process does not start. All processes are then ended.
+            ConfigurationError: If a setting is not valid.
+        """
         if self._guard is not None:
             return
         valkey = None if self.redis_url else _valkey_binary()
@@ -160,7 +192,8 @@ class EmbeddedCluster:
             raise
 
     def stop(self) -> None:
-        """End brokers (they flush) and Valkey, and free the data folder. May be called again."""
+        """Stop the brokers, which write what they have accepted, and Valkey. A second call does
+        nothing."""
         guard, self._guard = self._guard, None
         if guard is not None:
             assert guard.stdin is not None
@@ -177,13 +210,28 @@ class EmbeddedCluster:
             self._lock_fd = -1
 
     def wait(self, on_loss: Callable[[str], object] | None = None) -> None:
-        """Wait for the cluster to end by itself, which is an error: Valkey ends, or the last
-        broker. `on_loss` is told of each broker that ends before. Raises `ClusterStartError`."""
+        """Wait until Valkey or the last broker ends, which is an error.
+
+        Args:
+            on_loss: Function that is called with a message for each broker that ends before; None
+                means no function.
+
+        Raises:
+            ClusterStartError: When the cluster has ended.
+        """
         while True:
             self._watch_exit(on_loss)
 
     def check(self, on_loss: Callable[[str], object] | None = None) -> None:
-        """As `wait`, of what has happened by now; it does not wait."""
+        """Check whether Valkey and a broker still run, without a wait.
+
+        Args:
+            on_loss: Function that is called with a message for each broker that has ended; None
+                means no function.
+
+        Raises:
+            ClusterStartError: If the cluster has ended.
+        """
         guard = self._guard
         assert guard is not None, "not started"
         assert guard.stdout is not None
@@ -232,11 +280,18 @@ class EmbeddedCluster:
         return guard
 
     def overridden(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Of the variables those that say something else than what this cluster's brokers get, and
-        what that is."""
+        """Return the environment variables that have no effect, because this cluster sets other
+        values.
+
+        Args:
+            environment: Variables by their names.
+
+        Returns:
+            Names of variables, with the values that the brokers get.
+        """
         ours = self._variables()
         if not self.redis_url:
-            ours[variable("redis_url")] = "a Valkey of its own"
+            ours[variable("redis_url")] = "a Valkey that it starts"
         return [
             (name, text)
             for name, text in sorted(ours.items())
@@ -248,7 +303,7 @@ class EmbeddedCluster:
         return ["broker"] if count == 1 else [f"broker-{place}" for place in range(count)]
 
     def _variables(self) -> dict[str, str]:
-        """Of all brokers, but for what each has of its own."""
+        """Settings of all brokers, without those that differ by broker."""
         fixed = {"bucket_url": self.bucket_url, "host": self.host, "port": str(self.port)}
         if self.redis_url:
             fixed["redis_url"] = self.redis_url
@@ -289,7 +344,7 @@ class EmbeddedCluster:
                 time.sleep(MEMBERS_PAUSE_S)
 
     def _take(self, event: dict[str, Any], what: str = "ended") -> str | None:
-        """What is to be told of a broker that has ended while others go on. Raises
+        """The report of a broker that has ended while others continue. Raises
         `ClusterStartError` or `ConfigurationError` where that was the end."""
         match event["event"]:
             case "children":

@@ -2,10 +2,11 @@
 
 Run by `bucketlog.embedded.cluster` as a script of the standard library alone (it is up in 20 ms):
 `python -I -S guard.py` with one line of JSON on stdin. Invariants: when its stdin closes,
-however the parent ended, it ends its children, brokers first; a broker that ends by itself is told,
-and the others go on; the end of the last one, or of Valkey, ends all; if the guard itself is
-killed, the kernel ends the children (PR_SET_PDEATHSIG, sound here because the guard has one
-thread). The data folder's lock is inherited by all of them, so it is free only when none is left.
+however the parent ended, it ends its children, brokers first; a broker that ends by itself is
+reported, and the others continue; the end of the last one, or of Valkey, ends all; if the guard
+itself is killed, the kernel ends the children (PR_SET_PDEATHSIG, sound here because the guard has
+one thread). The data folder's lock is inherited by all of them, so it is free only when none is
+left.
 
 stdin:  {"valkey": path | null, "command": [argv], "brokers": {name: {variable: text}},
          "environment": {..}, "log": path, "lock_fd": n, "stop_timeout_s": n}

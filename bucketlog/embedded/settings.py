@@ -1,9 +1,10 @@
-"""What the brokers of an embedded cluster are told: variables of all, and of each its own. Pure."""
+"""Variables of the brokers of an embedded cluster: those of all, and those of each. Pure."""
 
 from collections.abc import Mapping, Sequence
 
 EMBEDDED_SETTINGS = {
     "flush_interval_ms": "0",
+    "group_consumer_assignment_interval_ms": "0",
     "group_initial_rebalance_delay_ms": "0",
     "handover_ms": "0",
     "start_timeout_ms": "15000",
@@ -22,7 +23,7 @@ def variable(setting: str) -> str:
 def shared_variables(
     settings: Mapping[str, str], fixed: Mapping[str, str], *, brokers: int
 ) -> dict[str, str]:
-    """Of all brokers; `settings` may say something else than what is usual here, `fixed` stands."""
+    """Of all brokers; `settings` may change the usual values, but not those of `fixed`."""
     several = SEVERAL_SETTINGS if brokers > 1 else {}
     told = {**EMBEDDED_SETTINGS, **several, **settings, **fixed}
     return {variable(name): text for name, text in told.items()}

@@ -1,6 +1,6 @@
 """What brokers would delete, from the bucket alone: by the plans that they follow themselves.
 
-Nothing is deleted here. Invariant: *now* is what a broker's next round deletes, as things stand;
+Nothing is deleted here. Invariant: *now* is what a broker's next round deletes, as things are;
 *later* is what it deletes once the newest checkpoint has been the older of two, under a floor that
 is old enough, if nothing else happens: no object that the log names now is in it.
 """

@@ -1,7 +1,7 @@
 """`bucketlog segment verify`: is every byte of the log what was once written, and does it fit?
 
 Checked: each object under `log/` (header, every batch's CRC and footer row, footer, trailer, seal),
-that it stands under its own key, that its writer is registered, that chains have no hole which a
+that it is under its own key, that its writer is registered, that chains have no hole which a
 later object proves to be a loss (below a floor: that what a checkpoint has a batch in is there),
 that no two segments have one ticket, that no two batches of a partition share an offset, that
 transaction markers agree with the facts of their segments, that the facts fold, and that each
@@ -156,7 +156,7 @@ class _VerifiedSegment(NamedTuple):
 
 
 def _check_object(bucket: SyncBucket, info: ObjectInfo) -> _VerifiedSegment | Damage | None:
-    """None for a sound seal."""
+    """Check an object. Returns None for a sound seal."""
     try:
         data = bucket.get(info.key).data
         sound = None
@@ -219,7 +219,7 @@ def _check_holes(
     indexes: Mapping[SegmentId, SegmentIndex],
     report: VerifyReport,
 ) -> None:
-    """A hole is a loss where a seal stands beyond it (seals come after the last segment), or a
+    """A hole is a loss where a seal is beyond it (seals come after the last segment), or a
     segment that some committed segment's low ticket says was visible."""
     low = max(
         (Ticket(index.ticket.epoch, index.low_ticket) for index in _committed(chains, indexes)),
@@ -317,7 +317,7 @@ def _check_checkpoints(
     base: Checkpoint | None,
     report: VerifyReport,
 ) -> None:
-    """Each must decode; where the log is sound, it is also held against the log."""
+    """Each must decode; where the log is sound, it is also compared with the log."""
     sound = not report.damage
     lowest = base.ticket if base is not None else Ticket(0, 0)
     for info in checkpoints:

@@ -1,5 +1,5 @@
 """The part of `segment verify` below a floor, where the log may have been thinned out: what is left
-is held against the oldest sound checkpoint at or above the floor, and that is begun with."""
+is compared with the oldest sound checkpoint at or above the floor, and that is begun with."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -35,7 +35,7 @@ def find_base(
 def chains_after(
     base: Checkpoint, objects: Iterable[ObjectInfo], registered: Mapping[WriterId, int]
 ) -> dict[WriterId, Chain]:
-    """Of those that may go on after it, the part that it does not cover."""
+    """Of those that may continue after it, the part that it does not cover."""
     starts = {row.writer: row.end for row in base.writers}
     listed: dict[WriterId, list[ObjectInfo]] = {}
     for info in objects:
@@ -91,7 +91,7 @@ def check_covered(
 
 
 def covered_ends(base: Checkpoint | None) -> dict[TopicIdPartition, tuple[int, SegmentId]]:
-    """Per partition with batches, the end of the last one, and where that stands."""
+    """Per partition with batches, the end of the last one, and the place of that batch."""
     ends: dict[TopicIdPartition, tuple[int, SegmentId]] = {}
     for partition, part in base.partitions.items() if base is not None else ():
         for segment in base.segments_of(partition) if base is not None else ():

@@ -14,7 +14,7 @@ class Damage:
 
 @dataclass(slots=True)
 class VerifyReport:
-    """What was checked and what was found. `unfinished` objects stand past a hole in their chain;
+    """What was checked and what was found. `unfinished` objects are past a hole in their chain;
     `void` ones past a seal, where they never count. `batches` and `records` are those of log
     segments; `unreferenced` objects of tiers are named by no tier."""
 

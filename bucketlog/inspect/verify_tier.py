@@ -1,5 +1,5 @@
 """The part of `segment verify` that checks tiers: every object that the fold names is there, each
-of its bytes holds, it is what its row says, and where a log segment still has batches that stand in
+of its bytes holds, it is what its row says, and where a log segment still has batches that are in
 the tier now, they are the same, or left out as aborted. Objects that nothing names are counted:
 leftovers of a job that did not count, or objects that are soon to be deleted.
 """
@@ -21,7 +21,7 @@ from bucketlog.tiered_storage.manifest import MANIFEST_SPAN, decode_manifest
 from bucketlog.tiered_storage.partition_segment import HEADER, check_partition_segment, walk_batches
 
 OBJECTS_IN_FLIGHT = 2
-"""They are read whole, and are large."""
+"""Number of objects that are read at a time: they are large, and are read whole."""
 _MISSING = "it is missing, and its tier names it"
 
 
@@ -142,7 +142,7 @@ def _check_object(
 
 
 def _compared(entry: PartitionState, logged: Sequence[LoggedBatch]) -> Sequence[LoggedBatch]:
-    """Which batches of log segments stand in the tier byte for byte: none that key compaction has
+    """Which batches of log segments are in the tier byte for byte: none that key compaction has
     seen, nor those below the log start."""
     first = max(
         bisect_right(logged, entry.log_start, key=_end),
@@ -195,7 +195,7 @@ def _check_gaps(
             report.found(
                 keys.segment(batch.segment),
                 batch.position,
-                f"the batch at offset {batch.base_offset} stands in no object of its tier",
+                f"the batch at offset {batch.base_offset} is in no object of its tier",
             )
 
 

@@ -86,7 +86,7 @@ def _stop(config: pytest.Config) -> None:
 def bucketlog_cluster(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """The cluster of this run: `bootstrap` for clients, `bucket_url` for Spark and replay."""
+    """Cluster of this run: `bootstrap` for clients, and `bucket_url` for `bucketlog.replay`."""
     settings = pytestconfig.stash[_SETTINGS]
     address = getattr(pytestconfig, "workerinput", {}).get(_WORKER_KEY)
     with ExitStack() as stack:
@@ -107,13 +107,13 @@ def bucketlog_cluster(
 
 @pytest.fixture(scope="session")
 def bucketlog_bootstrap(bucketlog_cluster: Cluster) -> str:
-    """The cluster's address, for clients of any kind: `bucketlog.aconnect(bucketlog_bootstrap)`."""
+    """Address of the cluster, for clients of any kind."""
     return bucketlog_cluster.bootstrap
 
 
 @pytest.fixture(scope="session")
 def bucketlog_log(bucketlog_bootstrap: str, pytestconfig: pytest.Config) -> "Iterator[Log]":
-    """A connection, for all tests."""
+    """Connection to the cluster, for all tests of the run."""
     from bucketlog.client.log import connect
 
     timeout_s = pytestconfig.stash[_SETTINGS].timeout_s
@@ -125,8 +125,8 @@ def bucketlog_log(bucketlog_bootstrap: str, pytestconfig: pytest.Config) -> "Ite
 def bucketlog_topic_factory(
     bucketlog_log: "Log", request: pytest.FixtureRequest
 ) -> Iterator[TopicFactory]:
-    """A new topic at each call: `bucketlog_topic_factory(value=Order, key=str, partitions=3)`, or
-    `bucketlog_topic_factory.like(orders)`."""
+    """Maker of topics for this test: `bucketlog_topic_factory(value=Order, key=str, partitions=3)`,
+    or `bucketlog_topic_factory.like(orders)`."""
     settings = request.config.stash[_SETTINGS]
     factory = TopicFactory(
         bucketlog_log, request.node.name, random_suffix(), partitions=settings.partitions
@@ -138,7 +138,7 @@ def bucketlog_topic_factory(
 
 @pytest.fixture
 def bucketlog_topic(bucketlog_topic_factory: TopicFactory) -> str:
-    """The name of a new topic that no other test has."""
+    """Name of a new topic, which no other test has."""
     return bucketlog_topic_factory().name
 
 
@@ -151,21 +151,24 @@ def _bucketlog_producer(bucketlog_log: "Log") -> "Iterator[Producer]":
 
 @pytest.fixture
 def bucketlog_producer(_bucketlog_producer: "Producer") -> "Iterator[Producer]":
-    """A producer; the end of the test flushes it, and fails where a record was not taken. It is
-    for other tests too: leave it open."""
+    """Producer that is flushed after the test. The test fails if a record was not delivered.
+
+    Other tests use the same producer: leave it open.
+    """
     yield _bucketlog_producer
     _bucketlog_producer.flush()
 
 
 @pytest.fixture
 def bucketlog_consumer(bucketlog_log: "Log") -> Iterator[ConsumerFactory]:
-    """Consumers from the start of a topic, closed after the test: `bucketlog_consumer(orders)`,
-    with the options of `Log.consumer`."""
+    """Maker of consumers that begin at the earliest record and are closed after the test:
+    `bucketlog_consumer(orders)`, with the options of `Log.consumer`."""
     with ExitStack() as stack:
         yield ConsumerFactory(bucketlog_log, stack)
 
 
 @pytest.fixture(scope="session")
 def bucketlog_records(bucketlog_log: "Log") -> RecordReader:
-    """All that a topic holds now: `[record.value for record in bucketlog_records(orders)]`."""
+    """Reader of all records that a topic has now: `[record.value for record in
+    bucketlog_records(orders)]`."""
     return RecordReader(bucketlog_log)

@@ -20,8 +20,20 @@ DEFAULT_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """`bootstrap` is the address for clients. `log_path` is what broker and Valkey write, and
-    `pids` are their processes, by name; a cluster that runs elsewhere has neither."""
+    """Cluster that tests use. Returned by the fixture `bucketlog_cluster`.
+
+    Attributes:
+        bootstrap: Address for clients.
+        known_bucket_url: Address of the bucket; empty if it is not known.
+        log_path: Path of the file with the messages of brokers and Valkey; None for a cluster that
+            runs elsewhere.
+        pids: Ids of the processes by their names; empty for a cluster that runs elsewhere.
+
+    Examples:
+        >>> from bucketlog.testing import Cluster
+        >>> Cluster(bootstrap="localhost:9092", known_bucket_url="s3://bucket/prefix").pids
+        {}
+    """
 
     bootstrap: str
     known_bucket_url: str = ""
@@ -30,7 +42,12 @@ class Cluster:
 
     @property
     def bucket_url(self) -> str:
-        """Raises `ConfigurationError` where nobody said which bucket a cluster elsewhere has."""
+        """Address of the bucket, for Spark and `bucketlog.replay`.
+
+        Raises:
+            ConfigurationError: If the cluster runs elsewhere, and `bucketlog_bucket_url` is not
+                set.
+        """
         if not self.known_bucket_url:
             raise ConfigurationError(
                 f"the bucket of the cluster at {self.bootstrap} is not known",
@@ -86,7 +103,7 @@ class PluginSettings:
 
     def external(self) -> Cluster:
         """The cluster at `bootstrap`. Raises `LogError` if nothing listens there."""
-        from bucketlog.client.log import check_reachable
+        from bucketlog.client.reachable import check_reachable
 
         check_reachable(self.bootstrap, self.timeout_s)
         return Cluster(self.bootstrap, self.bucket_url)

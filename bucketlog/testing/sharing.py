@@ -27,11 +27,11 @@ Address: TypeAlias = tuple[str, int, bytes]
 """Host, port and key: other users of this machine are not answered."""
 _BACKLOG = 128
 _STRANGER = (AuthenticationError, EOFError, OSError)
-"""Who asks is no worker, or has ended."""
+"""Errors of a process that asks and is not a worker, or has ended."""
 
 
 class SharedClusterError(BucketlogError):
-    """The cluster did not start, as another worker was told too."""
+    """The cluster did not start; another worker got the same error."""
 
     code = "CLUSTER_START"
 

@@ -22,9 +22,18 @@ def random_suffix() -> str:
 
 
 class TopicFactory:
-    """Each call creates a topic with a name that no other has. Types as for `bucketlog.Topic`;
-    `partitions`, else those of pytest's configuration; `configs` by Kafka's names.
-    Raises `LogError`, `ConfigurationError`."""
+    """Maker of topics for one test: each call creates a topic with a new name. Returned by the
+    fixture `bucketlog_topic_factory`.
+
+    A call takes `value` and `key` as `bucketlog.Topic`, and `partitions` and `configs` as
+    `Topics.create`. It raises `LogError` and `ConfigurationError`.
+
+    Examples:
+        >>> from bucketlog.testing import TopicFactory
+        >>> new_topic = TopicFactory(log, "test_orders", "5f3a", partitions=1)
+        >>> new_topic(value=Order, key=str)
+        Topic('test_orders-5f3a-0', value=json, key=text)
+    """
 
     def __init__(self, log: "Log", test: str, suffix: str, *, partitions: int) -> None:
         self._log = log
@@ -84,7 +93,19 @@ class TopicFactory:
         partitions: int | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> "Topic[K, V]":
-        """A new topic with the types of one that the program declares."""
+        """Create a topic with the types of another one.
+
+        Args:
+            topic: Topic whose types the new topic has.
+            partitions: Number of partitions; None means the number in pytest's configuration.
+            configs: Configs by Kafka's names; None means no configs.
+
+        Returns:
+            The new topic.
+
+        Raises:
+            LogError: If the broker refuses the topic.
+        """
         return self(
             value=topic.value_format,
             key=topic.key_format,
@@ -93,6 +114,10 @@ class TopicFactory:
         )
 
     def delete_all(self) -> None:
-        """Those that this factory made."""
+        """Delete all topics that this factory has created.
+
+        Raises:
+            LogError: If the broker does not answer.
+        """
         while self._made:
             self._log.topics.delete(self._made.pop())

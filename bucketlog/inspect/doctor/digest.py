@@ -1,6 +1,6 @@
 """A log's digest, and in what two of them differ. Pure.
 
-Invariant: a digest depends on what clients are told, and on nothing else: not on segments, batches,
+Invariant: a digest depends on what clients can read, and on nothing else: not on segments, batches,
 codecs or who wrote them. Of a partition it is taken over each record, in offset order: offset,
 timestamp, key, value, headers.
 """

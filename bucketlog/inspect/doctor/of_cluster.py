@@ -38,15 +38,21 @@ NO_LEADER_EPOCH = -1
 
 
 def digest_of_cluster(
-    bootstrap: str, *, timeout_s: float = TIMEOUT_S, security: Security | None = None
+    bootstrap: str,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    security: Security | None = None,
+    client_config: Mapping[str, str] | None = None,
 ) -> LogDigest:
     """`timeout_s` bounds each wait for an answer or a record. Raises `LogError`."""
-    with connect(bootstrap, timeout_s=timeout_s, security=security) as log:
+    with connect(bootstrap, timeout_s=timeout_s, security=security, config=client_config) as log:
         details = [log.topics.describe(info.name) for info in log.topics.list()]
         groups = [info.group for info in log.groups.list()]
         config = {
             "bootstrap.servers": bootstrap,
+            "log_level": 5,  # librdkafka notes on stderr that metrics of clients are asked for
             **({} if security is None else security.librdkafka()),
+            **(client_config or {}),
         }
         return _digest(config, log, details, groups, timeout_s)
 
