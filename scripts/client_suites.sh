@@ -1,63 +1,89 @@
 #!/usr/bin/env bash
-# Tests of other people's clients, into the folder $1, for `make prove WHAT=client-suites`. Called by
-# `scripts/install.sh client-suites`, which says where the folder is.
+# Installs the suite $1 of a Kafka client, unless it is installed, and prints its folder. `make prove
+# WHAT=compat` calls this. $BUCKETLOG_CACHE, as for scripts/install.sh, has the folders.
 #
-#   kgo.test      franz-go's tests of its client, one program
-#   librdkafka/   its tests, one program; the sources are part of its binding for Node.js
-#   kafka-python/ its tests, from its source distribution
-#   venv/         the Python clients, and what their tests import
+# scripts/client_suites/pins.txt lists the suites. Kinds of suites, and what the folder gets:
 #
-# All comes from package registries, and is pinned with a checksum.
+#   python        venv/: the client, and what its tests import
+#   python-tests  the same, and source/: the client's source distribution, which has its tests
+#   go-tests      suite.test: the tests of one Go package; source/: the module
+#   checkout      nothing: the tests, and the client, are in a checkout that the user names
+#   librdkafka    source/: librdkafka with its tests, built; a package for Node.js has the sources.
+#                 venv/ and rapidjson/: a Python package that has the headers of RapidJSON
+#
+# All of these come from package registries, and are pinned with a checksum.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folder="$1"
-franz_go="github.com/twmb/franz-go@v1.21.5"
-franz_go_sum="h1:cVYI2+JTTKSvohhy8bCOleYrS7G79ZBrLVFIJsoHm8M="
-node_binding="@confluentinc/kafka-javascript@1.10.1"
-node_binding_sha256="ada7d703bb1d3237e2292bfabf438d663b6160c9f1ac2a2406b5dc4257c81b66"
-python_needs="scripts/client_suites.txt"
+name="$1"
+cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}/client-suites"
+requirements="scripts/client_suites/$name.txt"
+pin="$(sed -n "s/^$name //p" scripts/client_suites/pins.txt)"
+read -r kind source checksum package <<<"$pin"
+# a changed pin is another installation
+folder="$cache/$name-$({ echo "$pin" && cat "$requirements" 2>/dev/null || true; } | cksum | cut -d' ' -f1)"
 
-go_tests() {
+install_go-tests() {
     local answer
-    answer="$(cd / && go mod download -json "$franz_go")"
-    [ "$(go_field Sum <<<"$answer")" = "$franz_go_sum" ] || fail "the sum of $franz_go is not the pinned one"
-    nice -n 10 go -C "$(go_field Dir <<<"$answer")" test -c -p 1 -mod=readonly -trimpath -o "$folder/kgo.test" ./pkg/kgo
+    answer="$(cd / && go mod download -json "$source")"
+    [ "$(go_field Sum <<<"$answer")" = "$checksum" ] || fail "the sum of $source is not the pinned one"
+    cp -r "$(go_field Dir <<<"$answer")" "$folder/source"
+    chmod -R u+w "$folder/source"
+    # writes the Go version of go.mod in full, if it is not; the module's go.sum, which the sum covers, stays
+    nice -n 10 go -C "$folder/source" test -c -p 1 -mod=mod -trimpath -o "$folder/suite.test" "$package"
+    cmp "$(go_field Dir <<<"$answer")/go.sum" "$folder/source/go.sum"
 }
 
 go_field() {
     sed -n "s/^\t\"$1\": \"\(.*\)\",\{0,1\}\$/\1/p"
 }
 
-librdkafka() {
-    local package source
-    mkdir -p "$folder/npm"
-    package="$folder/npm/$(cd "$folder/npm" && npm pack --silent "$node_binding")"
-    sha256sum --quiet --check <<<"$node_binding_sha256  $package"
-    tar -xzf "$package" -C "$folder/npm"
-    source="$folder/npm/package/deps/librdkafka"
-    (cd "$source" && ./configure --disable-curl --disable-gssapi)
-    nice -n 10 make -C "$source" libs
-    nice -n 10 make -C "$source/tests" test-runner
-    mv "$source" "$folder/librdkafka"
-    rm -r "$folder/npm"
+install_librdkafka() {
+    local archive
+    archive="$folder/$(cd "$folder" && npm pack --silent "$source")"
+    sha256sum --quiet --check <<<"$checksum  $archive"
+    tar -xzf "$archive" -C "$folder" package/deps/librdkafka
+    mv "$folder/package/deps/librdkafka" "$folder/source"
+    rm -r "$archive" "$folder/package"
+    python3 -m venv "$folder/venv"
+    of_pip install --requirement scripts/build_tools.txt
+    download_source "$requirements" "$folder/rapidjson"
+    (cd "$folder/source" && CPPFLAGS="-I$folder/rapidjson/rapidjson/include" \
+        ./configure --disable-curl --disable-gssapi)
+    grep -q '^WITH_RAPIDJSON=\sy$' "$folder/source/Makefile.config"
+    nice -n 10 make -C "$folder/source" libs
+    nice -n 10 make -C "$folder/source/tests" test-runner
 }
 
-python_suites() {
-    local python="$folder/venv/bin/python"
+install_checkout() {
+    :
+}
+
+install_python() {
     python3 -m venv "$folder/venv"
-    "$python" -m pip install --disable-pip-version-check --require-hashes --no-deps --requirement scripts/build_tools.txt
-    "$python" -m pip install --disable-pip-version-check --require-hashes --no-deps --no-build-isolation \
-        --requirement "$python_needs"
-    "$python" -m pip download --disable-pip-version-check --require-hashes --no-deps --no-build-isolation \
-        --no-binary :all: --dest "$folder/sdist" --requirement <(of_kafka_python)
-    mkdir "$folder/kafka-python"
-    tar -xzf "$folder"/sdist/kafka_python-*.tar.gz --strip-components=1 -C "$folder/kafka-python"
+    of_pip install --requirement scripts/build_tools.txt
+    of_pip install --no-build-isolation --requirement "$requirements"
+}
+
+install_python-tests() {
+    install_python
+    download_source <(only_the_client) "$folder/source"
+}
+
+# The source distribution of the package in the list $1 becomes the folder $2.
+download_source() {
+    of_pip download --no-build-isolation --no-binary :all: --dest "$folder/sdist" --requirement "$1"
+    mkdir "$2"
+    tar -xzf "$folder"/sdist/*.tar.gz --strip-components=1 -C "$2"
     rm -r "$folder/sdist"
 }
 
-of_kafka_python() {
-    sed -n '/^kafka-python==/,/[^\\]$/p' "$python_needs"
+of_pip() {
+    "$folder/venv/bin/python" -m pip "$1" --disable-pip-version-check --require-hashes --no-deps "${@:2}"
+}
+
+only_the_client() {
+    sed -n "/^${source%@*}==/,/[^\\\\]\$/p" "$requirements"
 }
 
 fail() {
@@ -65,7 +91,22 @@ fail() {
     exit 1
 }
 
-mkdir -p "$folder"
-python_suites
-go_tests
-librdkafka
+if [ -z "$pin" ]; then
+    fail "scripts/client_suites/pins.txt has no suite '$name'"
+fi
+mkdir -p "$cache"
+exec 9>"$cache/$name.lock" # one installation at a time
+flock 9
+if ! [ -e "$folder/.installed" ]; then
+    echo "client_suites: $name, with the dependencies of its tests (may take minutes)" >&2
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    log="$folder/install.log"
+    ("install_$kind") >"$log" 2>&1 9>&- & # not within the condition, where `set -e` has no effect
+    if ! wait "$!"; then
+        tail -n 20 "$log" >&2
+        fail "the installation of $name failed"
+    fi
+    touch "$folder/.installed"
+fi
+echo "$folder"

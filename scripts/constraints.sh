@@ -6,7 +6,7 @@
 #   infra/container/requirements.txt  what the image holds
 #   scripts/build_tools.txt           what builds bucketlog, and packages that come as sources alone
 #   scripts/supply_tools.txt          uv, pip-audit and cyclonedx-py
-#   scripts/client_suites.txt         Python clients whose tests are run, with the packages that the tests need
+#   scripts/client_suites/*.txt       Python clients whose tests are run, with the packages that the tests need
 #   localstack/requirements.txt       LocalStack, from requirements.in
 #   tests/infra/linters.txt, schemas.txt: new hashes for the versions in the list
 set -euo pipefail
@@ -41,8 +41,11 @@ compile scripts/supply_tools.txt "uv, pip-audit and cyclonedx-py; scripts/instal
 compile localstack/requirements.txt "LocalStack, the last version that needs no token, in a venv of its own." \
     --python-version 3.13 "$@" localstack/requirements.in
 # the clients have the versions of their tests: tests/scenarios/known_suites.py
-compile scripts/client_suites.txt "Python clients whose own tests are run; scripts/install.sh client-suites." \
-    --universal --python-version "$oldest" "$@" scripts/client_suites.in
+for needs in scripts/client_suites/*.in; do
+    name="$(basename "$needs" .in)"
+    compile "scripts/client_suites/$name.txt" "What the suite $name runs on; scripts/client_suites.sh $name." \
+        --universal --python-version "$oldest" "$@" "$needs"
+done
 # chosen by hand: checkov's declared requirements differ from the versions that it works with
 for name in linters schemas; do
     compile "tests/infra/$name.txt" "$(sed -n '1s/^# //p' "tests/infra/$name.txt")" \
