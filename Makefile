@@ -6,7 +6,7 @@ BIN := .venv/bin
 STORE ?= file
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
-.PHONY: help demo test lint check format up down bench sim chaos soak prove package constraints sbom audit clean
+.PHONY: help demo test lint check format up down bench sim chaos soak prove docs package constraints sbom audit clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ endif
 
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools go-client
-	@scripts/install.sh kcat redis-tls kafka-tools
+	@scripts/install.sh kcat chromium redis-tls kafka-tools
 	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/.installed ## format, lint, types and layers
@@ -65,8 +65,11 @@ soak: .venv/.installed ## hours of churn, to find figures that grow  [HOURS=1] [
 
 prove: .venv/.installed ## the project's claims at full size, or one of them  [WHAT=crash] [ARGS=--short]
 	@scripts/install.sh --background minio localstack kafka-tools spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus go-client
-	@scripts/install.sh kcat
+	@scripts/install.sh kcat chromium
 	@$(BIN)/python -m tests.proofs $(WHAT) $(ARGS)
+
+docs: .venv/.installed ## build/site: the documentation site; warnings are errors  [ARGS=--clean]
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict $(ARGS)
 
 package: .venv/.installed ## dist/bucketlog-spark.zip, for `spark-submit --py-files`
 	@$(BIN)/python scripts/spark_package.py $(ARGS)

@@ -90,6 +90,18 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             + rate("bucketlog_bucket_requests_total", '{verb="create"}'),
         ),
         one("Fetched from", "Bps", rate("bucketlog_fetched_bytes_total", by="from"), "{{from}}"),
+        one(
+            "Encrypted topics",
+            "Bps",
+            rate("bucketlog_encrypted_bytes_total", by="direction"),
+            "{{direction}}",
+        ),
+        one(
+            "Refused keys and broken batches",
+            "ops",
+            rate("bucketlog_encryption_failures_total", by="reason"),
+            "{{reason}}",
+        ),
         one("Reads of ranges", "reqps", rate("bucketlog_range_requests_total")),
         one("Bytes that they brought", "Bps", rate("bucketlog_range_bytes_total")),
     ),

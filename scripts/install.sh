@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Installs the programs that tests and demos need and that are not Python packages.
 #
-#   scripts/install.sh kcat minio ...          installs what is missing of: kcat, prometheus, minio,
+#   scripts/install.sh kcat minio ...          installs what is missing of: kcat, chromium, prometheus, minio,
 #                                              localstack, kafka-tools, spark-jars, keycloak,
 #                                              schema-registry, terraform, tflint, helm, schemas, ...
 #   scripts/install.sh --background minio ...  begins, and returns at once
 #   scripts/install.sh --where minio           waits for an installation that is under way, then
 #                                              prints the program's path; status 3: not installed
 #
-# kcat and a Redis with TLS (without its service) come from apt, where it may be used; Prometheus is
+# kcat, Chromium and a Redis with TLS (without its service) come from apt, where it may be used; Prometheus is
 # the system's package, unpacked. Go builds MinIO (about five minutes of two cores), tflint, Helm,
 # `go-client` (a Kafka client for tests), and OpenTofu if no `terraform` is on the PATH. Maven fetches
 # Kafka's tools, Spark's further jars, Apicurio's schema registry and Keycloak. LocalStack, linters
@@ -34,6 +34,7 @@ refuse() {
 where() {
     case "$1" in
         kcat) command -v kcat ;;
+        chromium) command -v chromium ;;
         prometheus) echo "$cache/prometheus/usr/bin/prometheus" ;;
         minio) echo "$cache/minio/$minio_version/minio" ;;
         # a changed list of requirements is another installation
@@ -50,14 +51,12 @@ where() {
         go-client) echo "$cache/go-client/$(cat "$go_client"/{go.mod,go.sum,main.go} | cksum | cut -d' ' -f1)/goclient" ;;
         keycloak) echo "$cache/keycloak/$(cksum <"$keycloak_pom" | cut -d' ' -f1)" ;;
         redis-tls) echo "$cache/redis-tls/redis-server" ;;
-        client-suites) echo "$cache/client-suites/$(cat scripts/client_suites.* | cksum | cut -d' ' -f1)" ;;
     esac
 }
 
 is_installed() {
     case "$1" in
         localstack | linters | supply-tools) [ -e "$(dirname "$(where "$1")")/../.installed" ] ;;
-        client-suites) [ -e "$(where "$1")/.installed" ] ;;
         *) local path && path="$(where "$1")" && [ -x "$path" ] ;;
     esac
 }
@@ -82,13 +81,16 @@ may_use_apt() {
     command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
 }
 
-install_kcat() {
+install_kcat() { install_package kcat; }
+install_chromium() { install_package chromium; } # 400 MB
+
+install_package() {
     if ! may_use_apt; then
-        refuse kcat "install your system's package 'kcat'"
+        refuse "$1" "install your system's package '$1'"
         return
     fi
-    echo "install: kcat, from the system's packages"
-    apt_install kcat || refuse kcat "apt-get install kcat failed"
+    echo "install: $1, from the system's packages"
+    apt_install "$1" || refuse "$1" "apt-get install $1 failed"
 }
 
 # The package redis-server would start a server. Its program is a link to one of redis-tools, which
@@ -141,13 +143,9 @@ fetch_package() {
     logged apt-get download "$1" || { logged as_root apt-get update && logged apt-get download "$1"; }
 }
 
-install_minio() {
-    go_build minio github.com/minio/minio "$minio_version" "$minio_sum" .
-}
+install_minio() { go_build minio github.com/minio/minio "$minio_version" "$minio_sum" .; }
 
-install_tflint() {
-    go_build tflint github.com/terraform-linters/tflint "$tflint_version" "$tflint_sum" .
-}
+install_tflint() { go_build tflint github.com/terraform-linters/tflint "$tflint_version" "$tflint_sum" .; }
 
 install_helm() {
     go_build helm helm.sh/helm/v3 "$helm_version" "$helm_sum" ./cmd/helm
@@ -293,19 +291,6 @@ install_keycloak() {
         "Keycloak, by Maven (190 MB)" unpack-dependencies
 }
 
-install_client-suites() {
-    local folder
-    folder="$(where client-suites)"
-    echo "install: tests of Kafka clients, with their dependencies (takes minutes, 450 MB)"
-    rm -rf "$folder"
-    mkdir -p "$(dirname "$folder")"
-    if ! logged scripts/client_suites.sh "$folder"; then
-        refuse client-suites "their installation failed"
-        return
-    fi
-    touch "$folder/.installed"
-}
-
 # Name, pom, SHA-256 of the fetched files, message, goal of Maven's dependency plugin.
 install_jars() {
     if ! command -v mvn >/dev/null; then
@@ -389,8 +374,8 @@ case "${1:-}" in
 esac
 for name in "$@"; do
     case "$name" in
-        kcat | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
-            helm | linters | schemas | schema-registry | keycloak | supply-tools | client-suites | \
+        kcat | chromium | prometheus | minio | localstack | kafka-tools | spark-jars | terraform | tflint | \
+            helm | linters | schemas | schema-registry | keycloak | supply-tools | \
             go-client | redis-tls) "$action" "$name" ;;
         *)
             echo "install: no recipe for '$name'" >&2

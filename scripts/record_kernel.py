@@ -34,7 +34,7 @@ DEFINITION = re.compile(
 MANGLED = re.compile(rf"@_ZN\d+record_kernel\d+({'|'.join(FUNCTIONS)})B\w*")
 HEAD = "; Written by scripts/record_kernel.py from record_kernel.py with numba {version}."
 ARGUMENTS = ", ".join(
-    f"{kind} %a{at}" for at, kind in enumerate(["ptr", *["i64"] * 6, "ptr", "ptr"])
+    f"{kind} %a{at}" for at, kind in enumerate(["ptr", *["i64"] * 7, "ptr", "ptr"])
 )
 ENTRY = f"""
 define i64 @check({ARGUMENTS}) {{
@@ -79,7 +79,7 @@ def _compiled(numba: Any) -> str:
     types = numba.types
     data, row = types.CPointer(types.uint8), types.CPointer(types.int64)
     check = namespace["check"]
-    check.compile((data, *[types.int64] * 6, row, row))
+    check.compile((data, *[types.int64] * 7, row, row))
     return str(check.inspect_llvm(check.signatures[0]))
 
 
