@@ -7,7 +7,7 @@ end. It writes only to the given folder. The jars are those of `scripts/install.
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class KafkaStartError(BucketlogError):
 
 @dataclass(frozen=True, slots=True)
 class ScramUser:
-    """A super user of a broker that decides by ACLs. Passwords have no quotes and no brackets."""
+    """A user of a broker that decides by ACLs. Passwords have no quotes and no brackets."""
 
     name: str
     password: str
@@ -50,6 +50,7 @@ class RunningKafka:
     pid: int
     version: str
     tls_bootstrap: str | None = None
+    login_bootstrap: str | None = None
 
 
 @contextmanager
@@ -61,6 +62,8 @@ def running_kafka(
     partitions: int = 1,
     admin: ScramUser | None = None,
     tls_pem: Path | None = None,
+    user: ScramUser | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> Iterator[RunningKafka]:
     """Run one broker of Apache Kafka in `folder`.
 
@@ -68,21 +71,24 @@ def running_kafka(
     selects a free port. `partitions`: the number of partitions of automatically created topics.
     `admin`: clients log in by SCRAM (SASL_PLAINTEXT), the StandardAuthorizer decides by ACLs, and
     this user may do everything.
-    `tls_pem`: a key and its certificates, for a second listener with TLS 1.3.
+    `tls_pem`: a key and its certificates, for a second listener with TLS 1.3. `user`: logs in by
+    PLAIN at a second listener, and the StandardAuthorizer decides by ACLs. Clients of the first
+    listener may do everything. `properties`: further ones of the server.
 
     Raises `ConfigurationError` (not installed), `KafkaStartError`.
     """
     jars = installed_jars()
-    port, controller, tls_port = port or free_port(), free_port(), free_port()
+    port, controller, second = port or free_port(), free_port(), free_port()
     make_folder(folder)
     config = folder / "server.properties"
-    config.write_text(
-        _properties(folder, port, controller)
-        + (_PLAIN_TEXT if admin is None else _secured(admin))
-        + ("" if tls_pem is None else _with_tls(port, tls_port, controller, tls_pem))
-        + f"num.partitions={partitions}\n"
-        + (FSYNC if fsync else "")
+    listeners = ("" if tls_pem is None else _with_tls(port, second, controller, tls_pem)) + (
+        "" if user is None else _with_login(port, second, controller, user)
     )
+    text = _properties(folder, port, controller)
+    text += (_PLAIN_TEXT if admin is None else _secured(admin)) + listeners
+    text += f"num.partitions={partitions}\n" + (FSYNC if fsync else "")
+    text += "".join(f"{name}={value}\n" for name, value in (properties or {}).items())
+    config.write_text(text)
     java = [java_program(), "-cp", f"{jars}/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     log_path = folder / "server.log"
     named = ["-t", CLUSTER_ID, "-c", str(config)]
@@ -107,17 +113,30 @@ def running_kafka(
         )
     try:
         _wait_until_ready(process, port, log_path)
-        (jar,) = jars.glob("kafka-clients-*.jar")
-        version = jar.stem.removeprefix("kafka-clients-")
-        tls_bootstrap = None if tls_pem is None else f"127.0.0.1:{tls_port}"
-        yield RunningKafka(f"127.0.0.1:{port}", process.pid, version, tls_bootstrap)
+        address = f"127.0.0.1:{second}"
+        yield RunningKafka(
+            f"127.0.0.1:{port}",
+            process.pid,
+            _version(jars),
+            tls_bootstrap=None if tls_pem is None else address,
+            login_bootstrap=None if user is None else address,
+        )
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _stop(process)
+
+
+def _version(jars: Path) -> str:
+    (jar,) = jars.glob("kafka-clients-*.jar")
+    return jar.stem.removeprefix("kafka-clients-")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _properties(folder: Path, port: int, controller: int) -> str:
@@ -153,6 +172,23 @@ listener.name.in.scram-sha-256.sasl.jaas.config={jaas}
 listener.name.in.scram-sha-512.sasl.jaas.config={jaas}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:{admin.name};User:ANONYMOUS
+delegation.token.secret.key=a key of delegation tokens
+"""
+
+
+def _with_login(port: int, login_port: int, controller: int, user: ScramUser) -> str:
+    """These lines replace earlier ones of the same names."""
+    first = f"PLAIN://127.0.0.1:{port}"
+    places = f"{first},LOGIN://127.0.0.1:{login_port},CONTROLLER://127.0.0.1:{controller}"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return f"""listeners={places}
+advertised.listeners={places}
+listener.security.protocol.map=PLAIN:PLAINTEXT,LOGIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAIN
+sasl.enabled.mechanisms=PLAIN
+listener.name.login.plain.sasl.jaas.config={module} required user_{user.name}="{user.password}";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
 """
 
 

@@ -114,6 +114,8 @@ module "broker" {
   protocol                    = var.protocol
   tls_secret_arn              = var.tls_secret_arn
   credentials_key_secret_arn  = var.credentials_key_secret_arn
+  sasl_mechanisms             = var.sasl_mechanisms
+  oauthbearer                 = var.oauthbearer
   admin_password_secret_arn   = var.admin_password_secret_arn
   authorization               = var.authorization
   super_users                 = ["User:admin"]

@@ -109,6 +109,24 @@ variable "credentials_key_secret_arn" {
   default     = null
 }
 
+variable "sasl_mechanisms" {
+  description = "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN and OAUTHBEARER."
+  type        = list(string)
+  default     = ["SCRAM-SHA-512"]
+}
+
+variable "oauthbearer" {
+  description = "The provider of tokens, for OAUTHBEARER (docs/oauth.md)."
+  type = object({
+    jwks_url       = string
+    issuer         = string
+    audiences      = list(string)
+    sub_claim_name = optional(string, "sub")
+    cidr           = optional(string)
+  })
+  default = null
+}
+
 variable "admin_password_secret_arn" {
   description = "The secret with the password of the user admin, for logins."
   type        = string

@@ -16,6 +16,16 @@ locals {
   has_tls    = endswith(var.protocol, "SSL")
   has_logins = startswith(var.protocol, "SASL_")
 
+  # SCRAM and PLAIN have credentials in the log; OAUTHBEARER has a provider
+  has_passwords = local.has_logins && length(setsubtract(var.sasl_mechanisms, ["OAUTHBEARER"])) > 0
+  has_tokens    = local.has_logins && contains(var.sasl_mechanisms, "OAUTHBEARER")
+
+  has_delegation_tokens = local.has_logins && var.delegation_token_key_secret_arn != null
+
+  # with tenants, nothing would tell whose the listener ADMIN is
+  has_tenants = var.tenants_file != null
+  has_admin   = local.has_logins && !local.has_tenants
+
   # AWS's names of private addresses, as ip-10-20-0-5.ec2.internal
   task_domain = data.aws_region.here.region == "us-east-1" ? "ec2.internal" : "${data.aws_region.here.region}.compute.internal"
 
@@ -27,7 +37,7 @@ locals {
     { for name, value in { BUCKETLOG_HOST = "0.0.0.0", BUCKETLOG_PORT = tostring(local.kafka_port) } : name => value if var.protocol == "PLAINTEXT" },
     { for name, value in {
       BUCKETLOG_LISTENERS = join(",", concat(
-        [for address in [local.admin_address] : "ADMIN:PLAINTEXT://${address}" if local.has_logins],
+        [for address in [local.admin_address] : "ADMIN:PLAINTEXT://${address}" if local.has_admin],
         ["${var.protocol}://0.0.0.0:${local.kafka_port}"],
       ))
     } : name => value if var.protocol != "PLAINTEXT" },
@@ -37,14 +47,25 @@ locals {
       BUCKETLOG_SSL_CLIENT_AUTH      = var.client_auth
     } : name => value if local.has_tls },
     { for name, value in { BUCKETLOG_SSL_CA_FILE = "${local.folder}/ca.crt" } : name => value if local.has_tls && var.client_auth != "none" },
+    { for name, value in { BUCKETLOG_SASL_MECHANISMS = join(",", var.sasl_mechanisms) } : name => value if local.has_logins },
+    { for name, value in { BUCKETLOG_CREDENTIALS_KEY_FILE = "${local.folder}/credentials.keys" } : name => value if local.has_passwords },
+    { for name, value in { BUCKETLOG_DELEGATION_TOKEN_KEY_FILE = "${local.folder}/tokens.keys" } : name => value if local.has_delegation_tokens },
     { for name, value in {
-      BUCKETLOG_CREDENTIALS_KEY_FILE = "${local.folder}/credentials.keys"
-      BUCKETLOG_SASL_MECHANISMS      = join(",", var.sasl_mechanisms)
-    } : name => value if local.has_logins },
+      BUCKETLOG_OAUTHBEARER_JWKS_URL       = try(var.oauthbearer.jwks_url, "")
+      BUCKETLOG_OAUTHBEARER_ISSUER         = try(var.oauthbearer.issuer, "")
+      BUCKETLOG_OAUTHBEARER_AUDIENCES      = try(join(",", var.oauthbearer.audiences), "")
+      BUCKETLOG_OAUTHBEARER_SUB_CLAIM_NAME = try(var.oauthbearer.sub_claim_name, "")
+    } : name => value if local.has_tokens },
+    # AWS's names of private addresses have none for tenants: users are USER@TENANT
+    { for name, value in {
+      BUCKETLOG_TENANTS_FILE        = "${local.folder}/tenants.toml"
+      BUCKETLOG_TENANT_SERVER_NAMES = "false"
+      TENANTS_TOML                  = var.tenants_file
+    } : name => value if local.has_tenants },
     # Clients of ADMIN have no login, and add the first user. Elsewhere, nobody is without a name.
     { for name, value in {
       BUCKETLOG_AUTHORIZATION = "true"
-      BUCKETLOG_SUPER_USERS   = join(";", concat([for user in ["User:ANONYMOUS"] : user if local.has_logins], var.super_users))
+      BUCKETLOG_SUPER_USERS   = join(";", concat([for user in ["User:ANONYMOUS"] : user if local.has_admin], var.super_users))
     } : name => value if var.authorization },
   )
 
@@ -64,13 +85,15 @@ locals {
     [{ name = "BUCKETLOG_REDIS_URL", valueFrom = var.redis_url_secret_arn }],
     [for name, key in { TLS_CERTIFICATE = "certificate", TLS_KEY = "key" } : { name = name, valueFrom = "${var.tls_secret_arn}:${key}::" } if local.has_tls],
     [for name, key in { TLS_CA = "ca" } : { name = name, valueFrom = "${var.tls_secret_arn}:${key}::" } if local.has_tls && var.client_auth != "none"],
-    [for name in ["CREDENTIALS_KEYS"] : { name = name, valueFrom = var.credentials_key_secret_arn } if local.has_logins],
+    [for name in ["CREDENTIALS_KEYS"] : { name = name, valueFrom = var.credentials_key_secret_arn } if local.has_passwords],
+    [for name in ["TOKEN_KEYS"] : { name = name, valueFrom = var.delegation_token_key_secret_arn } if local.has_delegation_tokens],
   )
   secret_files = {
     TLS_CERTIFICATE  = "tls.crt"
     TLS_KEY          = "tls.key"
     TLS_CA           = "ca.crt"
     CREDENTIALS_KEYS = "credentials.keys"
+    TOKEN_KEYS       = "tokens.keys"
   }
   write_secrets = concat(
     ["umask 077", "mkdir -p ${local.folder}"],
@@ -78,6 +101,7 @@ locals {
       format("printf '%%s\\n' \"$%s\" > ${local.folder}/${local.secret_files[secret.name]}", secret.name),
       "unset ${secret.name}",
     ] if contains(keys(local.secret_files), secret.name)]),
+    [for file in ["tenants.toml"] : "printf '%s\\n' \"$TENANTS_TOML\" > ${local.folder}/${file}" if local.has_tenants],
   )
 
   # A task learns its address when it starts. `exec`: the broker is process 1, and gets the SIGTERM.
@@ -90,7 +114,7 @@ locals {
   # The same for other protocols: the address is a name, which a certificate can have.
   secured_start = join(" && ", concat(local.write_secrets, [
     "TASK_NAME=ip-$(python -P -c 'import socket; print(socket.gethostbyname(socket.gethostname()))' | tr . -).${local.task_domain}",
-    "export BUCKETLOG_ADVERTISED_LISTENERS=${local.has_logins ? "ADMIN://${local.admin_address}," : ""}${var.protocol}://$TASK_NAME:${local.kafka_port}",
+    "export BUCKETLOG_ADVERTISED_LISTENERS=${local.has_admin ? "ADMIN://${local.admin_address}," : ""}${var.protocol}://$TASK_NAME:${local.kafka_port}",
     "exec python -P -m bucketlog.stateless_broker",
   ]))
 
@@ -112,7 +136,7 @@ locals {
     readonlyRootFilesystem = true
     secrets                = [{ name = "ADMIN_PASSWORD", valueFrom = arn }]
     dependsOn              = [{ containerName = local.container, condition = "HEALTHY" }]
-  } if local.has_logins]
+  } if local.has_passwords]
 }
 
 # --- who may reach whom
@@ -173,6 +197,17 @@ resource "aws_vpc_security_group_egress_rule" "broker_endpoints" {
   security_group_id = aws_security_group.broker.id
   description       = "AWS's other services"
   cidr_ipv4         = var.endpoint_cidr
+  ip_protocol       = "tcp"
+  from_port         = 443
+  to_port           = 443
+}
+
+resource "aws_vpc_security_group_egress_rule" "broker_provider" {
+  for_each = toset([for provider in var.oauthbearer[*] : provider.cidr if local.has_tokens && provider.cidr != null])
+
+  security_group_id = aws_security_group.broker.id
+  description       = "The provider of tokens"
+  cidr_ipv4         = each.value
   ip_protocol       = "tcp"
   from_port         = 443
   to_port           = 443
@@ -299,8 +334,9 @@ resource "aws_iam_role_policy" "execution" {
           Resource = compact([
             var.redis_url_secret_arn,
             local.has_tls ? var.tls_secret_arn : null,
-            local.has_logins ? var.credentials_key_secret_arn : null,
-            local.has_logins ? var.admin_password_secret_arn : null,
+            local.has_passwords ? var.credentials_key_secret_arn : null,
+            local.has_delegation_tokens ? var.delegation_token_key_secret_arn : null,
+            local.has_passwords ? var.admin_password_secret_arn : null,
           ])
         },
       ],

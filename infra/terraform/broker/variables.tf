@@ -19,7 +19,7 @@ variable "vpc_id" {
 }
 
 variable "subnet_ids" {
-  description = "A private subnet by zone. Each zone gets a service of its own, whose brokers know their zone (BUCKETLOG_ZONE)."
+  description = "A private subnet by zone. Each zone gets a separate service, whose brokers know their zone (BUCKETLOG_ZONE)."
   type        = map(string)
 
   validation {
@@ -164,12 +164,28 @@ variable "settings" {
   validation {
     condition = length(setintersection(keys(var.settings), [
       "BUCKETLOG_ADVERTISED_HOST", "BUCKETLOG_ADVERTISED_LISTENERS", "BUCKETLOG_ADVERTISED_PORT", "BUCKETLOG_AUTHORIZATION",
-      "BUCKETLOG_BUCKET_URL", "BUCKETLOG_CREDENTIALS_KEY_FILE", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_HOST", "BUCKETLOG_HTTP_PORT",
-      "BUCKETLOG_LISTENERS", "BUCKETLOG_NODE_ID", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SASL_MECHANISMS",
+      "BUCKETLOG_BUCKET_URL", "BUCKETLOG_CREDENTIALS_KEY_FILE", "BUCKETLOG_DELEGATION_TOKEN_KEY_FILE", "BUCKETLOG_HOST", "BUCKETLOG_HTTP_HOST", "BUCKETLOG_HTTP_PORT",
+      "BUCKETLOG_LISTENERS", "BUCKETLOG_NODE_ID", "BUCKETLOG_OAUTHBEARER_AUDIENCES", "BUCKETLOG_OAUTHBEARER_ISSUER",
+      "BUCKETLOG_OAUTHBEARER_JWKS_URL", "BUCKETLOG_OAUTHBEARER_SUB_CLAIM_NAME", "BUCKETLOG_PORT", "BUCKETLOG_REDIS_URL", "BUCKETLOG_SASL_MECHANISMS",
       "BUCKETLOG_SHARD", "BUCKETLOG_SSL_CA_FILE", "BUCKETLOG_SSL_CERTIFICATE_FILE", "BUCKETLOG_SSL_CLIENT_AUTH",
-      "BUCKETLOG_SSL_KEY_FILE", "BUCKETLOG_SUPER_USERS", "BUCKETLOG_ZONE",
+      "BUCKETLOG_SSL_KEY_FILE", "BUCKETLOG_SUPER_USERS", "BUCKETLOG_TENANTS_FILE", "BUCKETLOG_TENANT_SERVER_NAMES", "BUCKETLOG_ZONE",
     ])) == 0
     error_message = "settings: addresses, ports, zone, shard, bucket, Redis, certificates, logins and ACLs are set by this module."
+  }
+}
+
+variable "tenants_file" {
+  description = "Tenants (docs/tenants.md): the text of the TOML file of BUCKETLOG_TENANTS_FILE. Needs a protocol with logins: users are USER@TENANT. Tasks then have no listener ADMIN: the first administrator of a tenant is made by `bucketlog cluster init`."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.tenants_file == null || startswith(var.protocol, "SASL_")
+    error_message = "tenants_file: needs protocol SASL_SSL or SASL_PLAINTEXT."
+  }
+  validation {
+    condition     = var.tenants_file == null || var.admin_password_secret_arn == null
+    error_message = "tenants_file: leave out admin_password_secret_arn, and run bucketlog cluster init for each tenant."
   }
 }
 
@@ -211,7 +227,7 @@ variable "client_auth" {
 }
 
 variable "credentials_key_secret_arn" {
-  description = "For SASL_SSL and SASL_PLAINTEXT: a secret with the keys that encrypt credentials, in hexadecimal, one per line."
+  description = "For logins by password (SCRAM and PLAIN): a secret with the keys that encrypt credentials, in hexadecimal, one per line."
   type        = string
   default     = null
 
@@ -220,19 +236,63 @@ variable "credentials_key_secret_arn" {
     error_message = "credentials_key_secret_arn: the ARN of a secret, or null."
   }
   validation {
-    condition     = var.credentials_key_secret_arn != null || !startswith(var.protocol, "SASL_")
-    error_message = "credentials_key_secret_arn: SASL_SSL and SASL_PLAINTEXT need it."
+    condition     = var.credentials_key_secret_arn != null || !startswith(var.protocol, "SASL_") || length(setsubtract(var.sasl_mechanisms, ["OAUTHBEARER"])) == 0
+    error_message = "credentials_key_secret_arn: SCRAM and PLAIN need it."
+  }
+}
+
+variable "delegation_token_key_secret_arn" {
+  description = "For delegation tokens (docs/logins.md): a secret with the keys that sign tokens, in hexadecimal, one per line. Needs SCRAM. null: brokers refuse tokens."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.delegation_token_key_secret_arn == null || can(regex("^arn:[a-z-]+:secretsmanager:", var.delegation_token_key_secret_arn))
+    error_message = "delegation_token_key_secret_arn: the ARN of a secret, or null."
+  }
+  validation {
+    condition     = var.delegation_token_key_secret_arn == null || (startswith(var.protocol, "SASL_") && length(setintersection(var.sasl_mechanisms, ["SCRAM-SHA-512", "SCRAM-SHA-256"])) > 0)
+    error_message = "delegation_token_key_secret_arn: logins by token need a protocol with logins, and SCRAM in sasl_mechanisms."
   }
 }
 
 variable "sasl_mechanisms" {
-  description = "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256 and, only over TLS, PLAIN."
+  description = "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256 and, only over TLS, PLAIN and OAUTHBEARER."
   type        = list(string)
   default     = ["SCRAM-SHA-512"]
 
   validation {
-    condition     = length(var.sasl_mechanisms) > 0 && length(setsubtract(var.sasl_mechanisms, ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"])) == 0
-    error_message = "sasl_mechanisms: some of SCRAM-SHA-512, SCRAM-SHA-256 and PLAIN."
+    condition     = length(var.sasl_mechanisms) > 0 && length(setsubtract(var.sasl_mechanisms, ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER"])) == 0
+    error_message = "sasl_mechanisms: some of SCRAM-SHA-512, SCRAM-SHA-256, PLAIN and OAUTHBEARER."
+  }
+  validation {
+    condition     = !contains(var.sasl_mechanisms, "OAUTHBEARER") || var.protocol == "SASL_SSL"
+    error_message = "sasl_mechanisms: OAUTHBEARER needs the protocol SASL_SSL."
+  }
+}
+
+variable "oauthbearer" {
+  description = "For OAUTHBEARER: the provider's key URL and issuer, the accepted audiences, and the claim that names the user (docs/oauth.md). With cidr, brokers may reach the provider there over HTTPS; without, only in endpoint_cidr."
+  type = object({
+    jwks_url       = string
+    issuer         = string
+    audiences      = list(string)
+    sub_claim_name = optional(string, "sub")
+    cidr           = optional(string)
+  })
+  default = null
+
+  validation {
+    condition     = var.oauthbearer != null || !contains(var.sasl_mechanisms, "OAUTHBEARER")
+    error_message = "oauthbearer: the mechanism OAUTHBEARER needs it."
+  }
+  validation {
+    condition     = var.oauthbearer == null || startswith(coalesce(try(var.oauthbearer.jwks_url, null), "https://"), "https://")
+    error_message = "oauthbearer: jwks_url begins with https://."
+  }
+  validation {
+    condition     = var.oauthbearer == null || try(length(var.oauthbearer.issuer) > 0 && length(var.oauthbearer.audiences) > 0, false)
+    error_message = "oauthbearer: an issuer and at least one audience."
   }
 }
 
@@ -335,7 +395,7 @@ variable "network_target_bytes_per_s" {
 }
 
 variable "stop_timeout_s" {
-  description = "So long a stopping broker has before it is killed; longer than BUCKETLOG_DRAIN_TIMEOUT_MS (20 s)."
+  description = "Seconds until a stopping broker is killed; longer than BUCKETLOG_DRAIN_TIMEOUT_MS (20 s)."
   type        = number
   default     = 60
 

@@ -19,7 +19,7 @@ variable "vpc_id" {
 }
 
 variable "subnet_ids" {
-  description = "Subnets to stand in; of two zones at least where there is a replica."
+  description = "Subnets of the servers, in at least two zones if there is a replica."
   type        = list(string)
 
   validation {

@@ -9,7 +9,7 @@ variable "name" {
 }
 
 variable "zones" {
-  description = "Availability zones by name; brokers stand in each of them."
+  description = "Availability zones by name; each has brokers."
   type        = list(string)
 
   validation {
@@ -57,7 +57,7 @@ variable "interface_endpoints" {
 }
 
 variable "endpoint_zones_max" {
-  description = "Interface endpoints stand in so many zones at most: each zone is paid for, fewer zones are fewer that live on alone."
+  description = "Maximum number of zones with interface endpoints. Each zone costs money. Zones without endpoints depend on the others."
   type        = number
   default     = 3
 

@@ -90,7 +90,7 @@ variable "sequencer_node_ids" {
 }
 
 variable "alarm_topic_arns" {
-  description = "SNS topics that are told of alarms."
+  description = "SNS topics that receive alarms."
   type        = list(string)
   default     = []
 

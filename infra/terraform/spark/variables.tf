@@ -116,7 +116,7 @@ variable "memory_max_gb" {
 }
 
 variable "idle_timeout_minutes" {
-  description = "The application stops after so long without a job; stopped, it costs nothing."
+  description = "Minutes without a job until the application stops. A stopped application costs nothing."
   type        = number
   default     = 15
 

@@ -73,7 +73,7 @@ variable "kms_key_arn" {
 }
 
 variable "deleted_kept_days" {
-  description = "So long S3 keeps what brokers have deleted, as noncurrent versions: time to get it back after a mistake, and paid for."
+  description = "Days that S3 keeps deleted objects as noncurrent versions. They can be restored after a mistake, and they cost storage."
   type        = number
   default     = 3
 
