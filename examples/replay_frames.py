@@ -27,7 +27,8 @@ def main() -> None:
     bucket = sys.argv[1]
     replay = bucketlog.replay(bucket, ORDERS)
     print(f"pandas: {len(replay.to_pandas())} rows")
-    print(f"polars: {replay.to_polars().height} rows")
+    frame = replay.to_polars()  # _partition, _offset, _timestamp, _key, id, amount
+    print(f"polars: {frame.height} rows, {frame['amount'].sum()} in all")
     amount = sum(record.value.amount for record in replay)  # typed, as a consumer gives them
     print(f"amount: {amount}")
 
