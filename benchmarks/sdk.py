@@ -159,6 +159,21 @@ def iterate(bootstrap: str, count: int, _: bytes, begun: Begun) -> None:
         assert sum(len(record.value) > 0 for record in consumer) == count
 
 
+def process(bootstrap: str, count: int, _: bytes, begun: Begun) -> None:
+    begun()
+    with (
+        bucketlog.connect(bootstrap) as log,
+        log.consumer(
+            READ,
+            group=f"process-{time.monotonic_ns()}",
+            start="earliest",
+            until="end",
+            auto_commit="ack",
+        ) as consumer,
+    ):
+        assert consumer.process(lambda record: record.value, concurrency=4) == count
+
+
 def async_iterate(bootstrap: str, count: int, _: bytes, begun: Begun) -> None:
     async def run() -> None:
         begun()
@@ -211,6 +226,7 @@ WAYS: tuple[Way, ...] = (
     async_batches,
     iterate,
     async_iterate,
+    process,
 )
 RATIOS = {
     "send_many": ("plain", 0.9),
@@ -220,7 +236,12 @@ RATIOS = {
     "async_batches": ("batches", 0.8),
     "async_iterate": ("iterate", 0.8),
 }
-TOLD = {"send_many": "plain_unchecked", "batches": "plain_consume", "iterate": "plain_consume"}
+TOLD = {
+    "send_many": "plain_unchecked",
+    "batches": "plain_consume",
+    "iterate": "plain_consume",
+    "process": "plain_consume",
+}
 
 
 class Watch:
@@ -243,8 +264,9 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
                 log.topics.ensure(name, partitions=1)
             with log.producer() as producer:
                 producer.send_many(READ, (value for _ in range(args.records)))
+        ways = [way for way in WAYS if not args.only or way.__name__ in args.only]
         for _ in range(args.rounds):
-            for way in WAYS:
+            for way in ways:
                 watch = Watch()
                 way(broker.bootstrap, args.records, value, watch.begin)
                 wall_s, cpu_s = watch.seconds()
@@ -254,11 +276,13 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "records_per_s": {name: round(args.records / median(all_)) for name, all_ in times.items()},
         "cpu_us_per_record": {name: round(median(all_) * micro, 2) for name, all_ in cpu.items()},
+        "us_per_record": {name: round(median(all_) * micro, 2) for name, all_ in times.items()},
         "ratios": {
             f"{name}/{base}": round(ratio(times, name, base), 2)
             for name, base in [*((name, base) for name, (base, _) in RATIOS.items()), *TOLD.items()]
+            if name in times and base in times
         },
-        "format_us_per_record": format_costs(args.records),
+        "format_us_per_record": {} if args.only else format_costs(args.records),
         "record_bytes": args.record_bytes,
         "records": args.records,
         "rounds": args.rounds,
@@ -314,7 +338,7 @@ def shortfalls(figures: dict[str, Any]) -> list[str]:
     return [
         f"{name} has {figures['ratios'][f'{name}/{base}']} of {base}'s throughput, {least} wanted"
         for name, (base, least) in RATIOS.items()
-        if figures["ratios"][f"{name}/{base}"] < least
+        if figures["ratios"].get(f"{name}/{base}", least) < least
     ]
 
 
@@ -324,6 +348,8 @@ def main() -> int:
     parser.add_argument("--record-bytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--limits", action="store_true")
+    names = [way.__name__ for way in WAYS]
+    parser.add_argument("--only", nargs="+", choices=names, help="ways to run; default: all")
     add_arguments(parser)
     args = parser.parse_args()
     if args.records % WINDOW:

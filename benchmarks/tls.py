@@ -27,13 +27,19 @@ from socket import create_connection
 from statistics import median
 from typing import Any
 
-import psutil
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from benchmarks import fetch
-from benchmarks.under_test import GB, create_topic, report
+from benchmarks.under_test import (
+    GB,
+    add_turn_arguments,
+    create_topic,
+    processes_cpu_s,
+    report,
+    settings_of,
+)
 from bucketlog.embedded.cluster import EmbeddedCluster
 from localstack.apache_kafka import running_kafka
 from localstack.kafka_jars import java_program
@@ -63,10 +69,7 @@ class Broker:
 
     def cpu_s(self) -> float:
         """Running total, with all children."""
-        processes = [psutil.Process(pid) for pid in self.pids]
-        processes += [child for each in processes for child in each.children(recursive=True)]
-        times = [each.cpu_times() for each in {each.pid: each for each in processes}.values()]
-        return float(sum(each.user + each.system for each in times))
+        return processes_cpu_s(self.pids)
 
     def cipher(self, trust: Path) -> list[str]:
         """Version and cipher suite that a client of OpenSSL gets."""
@@ -166,7 +169,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bucketlog-bench-") as name:
         folder = Path(name)
         files = make_certificate(folder)
-        settings = dict(pair.split("=", 1) for pair in args.setting)
+        settings = settings_of(args)
         with brokers(folder, files, settings) as both:
             ciphers = {broker.name: broker.cipher(files.certificate) for broker in both}
             cases = [(broker, kind) for kind in (PLAIN, TLS) for broker in both]
@@ -226,22 +229,7 @@ def shortfalls(args: argparse.Namespace, figures: dict[str, Any]) -> list[str]:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mb", dest="fill_mb", type=int, default=500, help="of each run")
-    parser.add_argument("--reads", type=int, default=2, help="how often each run is read")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--warm-up-turns", type=int, default=2)
-    parser.add_argument("--record-bytes", type=int, default=1000)
-    parser.add_argument("--batch-bytes", type=int, default=1_000_000)
-    parser.add_argument("--fetch-bytes", type=int, default=10_000_000, help="per partition")
-    parser.add_argument("--codec", default="none")
-    parser.add_argument("--partitions", type=int, default=4)
-    parser.add_argument(
-        "--setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="setting of bucketlog's broker without BUCKETLOG_; may be repeated",
-    )
+    add_turn_arguments(parser, warm_up_turns=2)
     parser.add_argument("--max-ratio", type=float)
     return parser.parse_args(arguments)
 

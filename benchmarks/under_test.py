@@ -25,7 +25,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.librdkafka import version
 from bucketlog.client.log import connect
 from bucketlog.embedded.cluster import EmbeddedCluster
-from bucketlog.log_format.errors import LogError
 from localstack.machine import machine
 from localstack.servers import RunningStore, StoreName, running
 from localstack.slow_puts import SlowPuts, log_normal
@@ -87,6 +86,14 @@ def _cpu_s(pid: int | None) -> float:
     return float(times.user + times.system)
 
 
+def processes_cpu_s(pids: Sequence[int]) -> float:
+    """CPU seconds of these processes with all their children: a running total."""
+    processes = [psutil.Process(pid) for pid in pids]
+    processes += [child for each in processes for child in each.children(recursive=True)]
+    times = [each.cpu_times() for each in {each.pid: each for each in processes}.values()]
+    return float(sum(each.user + each.system for each in times))
+
+
 def cost_per_gb(before: Cost, after: Cost, payload_bytes: int) -> dict[str, Any]:
     """Per 10^9 bytes of records' values."""
     share = max(payload_bytes, 1) / GB
@@ -107,6 +114,35 @@ def cost_per_gb(before: Cost, after: Cost, payload_bytes: int) -> dict[str, Any]
             (after.bytes_stored - before.bytes_stored) / max(payload_bytes, 1), 4
         ),
     }
+
+
+def add_turn_arguments(parser: argparse.ArgumentParser, *, warm_up_turns: int) -> None:
+    """The options of benchmarks that compare brokers in alternate turns."""
+    parser.add_argument("--mb", dest="fill_mb", type=int, default=500, help="of each run")
+    parser.add_argument("--reads", type=int, default=2, help="how often each run is read")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--warm-up-turns", type=int, default=warm_up_turns)
+    parser.add_argument("--record-bytes", type=int, default=1000)
+    parser.add_argument("--batch-bytes", type=int, default=1_000_000)
+    parser.add_argument("--fetch-bytes", type=int, default=10_000_000, help="per partition")
+    parser.add_argument("--codec", default="none")
+    parser.add_argument("--partitions", type=int, default=4)
+    add_setting_argument(parser)
+
+
+def add_setting_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="setting of bucketlog's broker without BUCKETLOG_; may be repeated",
+    )
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The broker's settings that `--setting` gave."""
+    return dict(pair.split("=", 1) for pair in arguments.setting)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +176,7 @@ def broker_under_test(arguments: argparse.Namespace) -> Iterator[UnderTest]:
             arguments.bootstrap, arguments.broker_pid, arguments.valkey_pid, arguments.metrics_url
         )
         return
-    settings = dict(pair.split("=", 1) for pair in arguments.setting)
+    settings = settings_of(arguments)
     with ExitStack() as closing:
         folder = Path(closing.enter_context(TemporaryDirectory(prefix="bucketlog-bench-")))
         store = None
@@ -188,8 +224,4 @@ def report(benchmark: str, figures: Mapping[str, Any], shortfalls: Sequence[str]
 
 def create_topic(bootstrap: str, name: str, partitions: int) -> None:
     with connect(bootstrap) as log:
-        try:
-            log.topics.create(name, partitions=partitions)
-        except LogError as error:
-            if error.code != "UNKNOWN_TOPIC_OR_PARTITION":  # Apache Kafka shows new topics late
-                raise
+        log.topics.create(name, partitions=partitions)

@@ -104,7 +104,8 @@ def _plain(batch: bytes) -> int:
     refused = (ctypes.c_int64 * most)()
     raw = batch[61:]
     times = header.base_timestamp, 0, -(2**63), 2**63 - 1
-    return record_kernel.check(raw, len(raw), header.record_count, *times, refused, numbers)
+    counts = header.record_count, header.last_offset_delta
+    return record_kernel.check(raw, len(raw), *counts, *times, refused, numbers)
 
 
 def load_costs() -> dict[str, dict[str, float]]:
