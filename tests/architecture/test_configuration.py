@@ -1,18 +1,25 @@
-"""docs/configuration.md says what the settings say."""
+"""The pages about settings say what the settings say."""
 
 import subprocess
 import sys
 
+import pytest
+
 from tests.models.repository import ROOT
 
 
-def test_the_page_is_what_the_script_writes() -> None:
+@pytest.mark.parametrize(
+    ("page", "script"),
+    [
+        ("configuration.md", "configuration"),
+        ("topic-settings.md", "topic_settings"),
+        ("broker-settings.md", "broker_settings"),
+    ],
+)
+def test_the_page_is_what_the_script_writes(page: str, script: str) -> None:
+    program = f"from scripts.{script} import render; print(render(), end='')"
     made = subprocess.run(
-        [sys.executable, "-c", "from scripts.configuration import render; print(render(), end='')"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
-    written = (ROOT / "docs/configuration.md").read_text()
-    assert made == written, "run: python scripts/configuration.py"
+    written = (ROOT / "docs" / page).read_text()
+    assert made == written, f"run: python scripts/{script}.py"

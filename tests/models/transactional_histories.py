@@ -13,6 +13,8 @@ from bucketlog.log_format.model import (
     Ticket,
     TopicIdPartition,
 )
+from bucketlog.metadata.config_facts import ConfigsAltered
+from bucketlog.metadata.encryption_facts import DataKeyCreated
 from bucketlog.metadata.fact_model import FactKind
 from bucketlog.metadata.facts import (
     Fact,
@@ -38,6 +40,8 @@ from bucketlog.metadata.security_facts import (
     ScramCredentialDeleted,
     ScramCredentialSet,
 )
+from bucketlog.metadata.share_facts import ShareFact
+from bucketlog.metadata.token_facts import TokenFact
 from tests.models.histories import GROUPS, RandomHistory
 from tests.models.indexes import (
     end,
@@ -139,7 +143,11 @@ class TransactionalHistory(RandomHistory):
                 | ScramCredentialDeleted
                 | AclsCreated
                 | AclsDeleted
-                | ClientQuotasAltered,
+                | ClientQuotasAltered
+                | DataKeyCreated
+                | TokenFact
+                | ShareFact
+                | ConfigsAltered,
             ):
                 touched.add(fact.name)
                 sizes = range(max(self.sizes.values(), default=0))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
@@ -25,7 +25,7 @@ from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
-from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
 from bucketlog.stateless_broker.produce.commit import Committer
@@ -38,9 +38,16 @@ from bucketlog.tiered_storage.counting import CountingBucket
 from bucketlog.tiered_storage.faulty import BucketVerb, Fault, FaultPlan, FaultyBucket
 from bucketlog.tiered_storage.signed_bucket import SignedBucket
 from bucketlog.tiered_storage.state_signature import NO_KEYS, StateKeys
-from tests.rigs.patience import PATIENCE_S, Deadline, eventually_async, let_pass_async
+from tests.rigs.patience import (
+    PATIENCE_S,
+    Deadline,
+    cancel_task,
+    end_task,
+    eventually_async,
+    let_pass_async,
+)
 from tests.rigs.unsure_sequencer import UnsureSequencer
-from tests.rigs.wire_client import build_batch, decode_response, encode_request, fetch_values
+from tests.rigs.wire_client import Keyed, build_batch, decode_response, encode_request, fetch_values
 
 LATEST = -1
 HELD_MS = 1_000_000
@@ -89,10 +96,9 @@ class Reply(ResponseSlot):
     def hold_back_later_requests(self) -> None:
         pass
 
-    def let_later_requests_in(self) -> None:
-        pass
+    let_later_requests_in = begin_change = hold_back_later_requests
 
-    def send(self, parts: Sequence[Buffer]) -> None:
+    def send(self, parts: Sequence[Buffer], *, is_settled: bool = True) -> None:
         self.give_back()
         if not self.got.done():
             self.got.set_result(b"".join(parts))
@@ -106,10 +112,12 @@ class Client:
     """In a connection's place: where requests come from, and what ends when it goes."""
 
     host, listener = "127.0.0.1", "PLAINTEXT"
-    login, principal, muted_ms = None, ANONYMOUS, 0
+    payer = host
+    login, principal, muted_ms, is_gone = None, ANONYMOUS, 0, False
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()
+        self.changes = UnsettledChanges()
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         self._waiting.add(task)
@@ -118,12 +126,6 @@ class Client:
         """It does not wait for its answers any more."""
         for task in self._waiting:
             task.cancel()
-
-
-def _cancel(task: asyncio.Task[None]) -> None:
-    """Until the task ends: redis-py may swallow a cancellation (`Supervisor.cancel_all`)."""
-    if task.cancel():  # False if the task has ended
-        asyncio.get_running_loop().call_later(0.05, _cancel, task)
 
 
 class RiggedNode(Node):
@@ -251,14 +253,18 @@ class Rig:
     def fall_silent(self) -> None:
         """No heartbeat any more."""
         assert self.node.heartbeat is not None
-        _cancel(self.node.heartbeat)
+        cancel_task(self.node.heartbeat)
 
     async def lose_connections(self) -> None:
-        """Stop as if the process were killed: heartbeats end, and the server notices."""
-        tasks = [task for task in (self.node.heartbeat, self.node.lifeline) if task is not None]
-        for task in tasks:
-            _cancel(task)
-        await asyncio.wait(tasks, timeout=PATIENCE_S)
+        """Stop as if the process were killed: heartbeats end, and the server notices.
+
+        A heartbeat that arrives after the end of the lifeline would be a sign of life. So the
+        lifeline ends after the server has answered one more heartbeat."""
+        assert self.node.heartbeat is not None
+        assert self.node.lifeline is not None
+        await end_task(self.node.heartbeat)
+        await self.membership.heartbeat()
+        await end_task(self.node.lifeline)
 
     def come_back(self) -> None:
         """After `fall_silent`: heartbeats again."""
@@ -342,13 +348,6 @@ async def create_topic(
         ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=timeout_ms, validate_only=False
     )
     return ErrorCode(answer.topics[0].error_code)
-
-
-class Keyed(NamedTuple):
-    """A record with a key; None for a tombstone."""
-
-    key: bytes
-    value: bytes | None
 
 
 def send(

@@ -18,7 +18,7 @@ SERVER = x509.Name.from_rfc4514_string("CN=broker")
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class KeyPair:
     """`password_file` has the key's password; None: the key is not encrypted."""
 
     certificate: Path
@@ -78,7 +78,7 @@ class Authority:
         hosts: tuple[str, ...] = LOCAL,
         days: tuple[int, int] = (-1, 30),
         password: str | None = None,
-    ) -> Issued:
+    ) -> KeyPair:
         """`days`: from when until when the certificate is valid. Files of the same name are
         replaced, each as a whole: first the certificate, then the key."""
         key = ec.generate_private_key(ec.SECP256R1())
@@ -102,7 +102,7 @@ class Authority:
         pem = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
         )
-        issued = Issued(
+        issued = KeyPair(
             self.folder / f"{file_name}.pem", self.folder / f"{file_name}.key", password_file
         )
         replace_file(issued.certificate, chain)

@@ -1,6 +1,7 @@
 """How other people's clients speak TLS and log in: one description, as each client's settings."""
 
 import ssl
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from aiokafka.abc import AbstractTokenProvider
 from kafka.net.sasl import oauth as kafka_python
 
 from bucketlog.client.access_tokens import TokenSource, librdkafka_callback
-from tests.rigs.certificate_authority import Issued
+from tests.rigs.certificate_authority import KeyPair
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -46,6 +47,9 @@ class ClientLogin:
     def java(self) -> dict[str, str]:
         return {"sasl.mechanism": self.mechanism, "sasl.jaas.config": self.jaas}
 
+    def go(self) -> dict[str, str]:
+        return {"mechanism": self.mechanism, "user": self.user, "password": self.password}
+
 
 class AioKafkaTokens(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka is untyped
     """Tokens for aiokafka."""
@@ -69,13 +73,23 @@ class KafkaPythonTokens(kafka_python.AbstractTokenProvider):  # type: ignore[mis
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin:
-    """By tokens from a function. `provider` is the kind that the Python client wants."""
+    """By tokens from a function. `provider` is the kind that the Python client wants. `file`: Java
+    clients read the token there. `seems_fresh`: librdkafka gets a false time of expiry, because it
+    does not send a token that has expired."""
 
     source: TokenSource
     provider: type[AioKafkaTokens] | type[KafkaPythonTokens] = AioKafkaTokens
+    file: Path | None = None
+    seems_fresh: bool = False
 
     def librdkafka(self) -> dict[str, Any]:
-        return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": librdkafka_callback(self.source)}
+        given = librdkafka_callback(self.source)
+
+        def later(config: str) -> tuple[str, float]:
+            return given(config)[0], time.time() + 300
+
+        callback = later if self.seems_fresh else given
+        return {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": callback}
 
     def python(self) -> dict[str, Any]:
         return {
@@ -83,8 +97,28 @@ class TokenLogin:
             "sasl_oauth_token_provider": self.provider(self.source),
         }
 
+    def go(self) -> dict[str, str]:
+        return {"mechanism": "OAUTHBEARER", "token": self.source()}
+
     def java(self) -> dict[str, str]:
-        raise NotImplementedError("Java clients get tokens from a provider")
+        """`java_allows` has to be among Java's options, too."""
+        if self.file is None:
+            raise NotImplementedError("Java clients get tokens from a provider or a file")
+        self.file.write_text(self.source())
+        security = "org.apache.kafka.common.security.oauthbearer"
+        return {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": self.file.as_uri(),
+            "sasl.login.callback.handler.class": f"{security}.OAuthBearerLoginCallbackHandler",
+            "sasl.jaas.config": f"{security}.OAuthBearerLoginModule required;",
+        }
+
+    @property
+    def java_allows(self) -> Sequence[str]:
+        """Since Kafka 4.0, Java clients read only files that system properties name."""
+        assert self.file is not None
+        allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed"
+        return [f"{allowed}.urls={self.file.as_uri()}", f"{allowed}.files={self.file}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +157,9 @@ class OidcLogin:
         }
 
     @property
-    def java_allows(self) -> str:
+    def java_allows(self) -> Sequence[str]:
         """Since Kafka 4.0, Java clients ask only URLs that a system property names."""
-        return f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.token_url}"
+        return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.token_url}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +169,7 @@ class ClientTls:
     `is_encrypted`, the client logs in over plain text."""
 
     ca: Path
-    own: Issued | None = None
+    own: KeyPair | None = None
     version: str | None = None
     login: ClientLogin | TokenLogin | OidcLogin | None = None
     is_encrypted: bool = True
@@ -196,13 +230,13 @@ class ClientTls:
             found |= {"certificate": str(self.own.certificate), "key": str(self.own.key)}
         if self.version is not None:
             found["version"] = self.version
-        if isinstance(self.login, ClientLogin):
-            found |= {
-                "mechanism": self.login.mechanism,
-                "user": self.login.user,
-                "password": self.login.password,
-            }
+        if isinstance(self.login, ClientLogin | TokenLogin):
+            found |= self.login.go()
         return found
+
+    def java_options(self) -> Sequence[str]:
+        """What `java` needs beside the properties."""
+        return self.login.java_allows if isinstance(self.login, TokenLogin | OidcLogin) else []
 
     def java(self, **more: str) -> str:
         """Properties; underscores in the names of `more` are dots."""

@@ -14,6 +14,8 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from bucketlog.consumers.coordinator import GroupCoordinator
+from bucketlog.consumers.group import Group
+from bucketlog.consumers.group_forms import GroupForms
 from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_memory import GroupMemory
 from bucketlog.consumers.group_messages import (
@@ -24,11 +26,13 @@ from bucketlog.consumers.group_messages import (
 )
 from bucketlog.consumers.group_settings import GroupSettings
 from bucketlog.consumers.group_store import BoundedStore
+from bucketlog.consumers.modern_settings import ModernSettings
 from bucketlog.consumers.offsets import GroupOffsets, OffsetSettings
 from bucketlog.log_format.model import TopicIdPartition, WriterId
 from bucketlog.metadata.facts import Fact, OffsetRow, TopicCreated
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedGroupEntry
 from bucketlog.metadata.view import View
+from bucketlog.stateless_broker.assembly.known_topics import ViewTopics
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.groups import asks
 from tests.models.indexes import segment
@@ -49,7 +53,7 @@ OFFSETS = OffsetSettings(
 )
 
 
-class Shown:
+class SharedView:
     """The view of all brokers, and what makes segments visible in it."""
 
     def __init__(self) -> None:
@@ -65,7 +69,7 @@ class Shown:
 class Log:
     """A broker's commits, one segment each; `hold` keeps them from becoming visible."""
 
-    def __init__(self, sequencing: Sequencing, writer: WriterId, shown: Shown) -> None:
+    def __init__(self, sequencing: Sequencing, writer: WriterId, shown: SharedView) -> None:
         self.reserved = 0
         self._sequencing = sequencing
         self._writer = writer
@@ -105,7 +109,7 @@ class Seat:
         self,
         sequencing: Sequencing,
         writer: WriterId,
-        shown: Shown,
+        shown: SharedView,
         *,
         settings: GroupSettings = SETTINGS,
         offset_settings: OffsetSettings = OFFSETS,
@@ -143,9 +147,13 @@ class Seat:
             store=BoundedStore(self.sequencer, limit=limit, calls_in_flight=2, wait_ms=10_000),
             owns=lambda _: self.refusal,
             has_offsets=self.view.has_offsets,
-            settings=settings,
+            forms=GroupForms(
+                ModernSettings(settings),
+                ViewTopics(self.view),
+                lambda: f"{writer[-4:]}-{next(ids)}",
+                lambda _: {},
+            ),
             memory=self.memory,
-            new_uuid=lambda: f"{writer[-4:]}-{next(ids)}",
             now_ms=lambda: self.now_ms,
             wall_ms=lambda: self.wall_ms,
             spawn=self._spawn,
@@ -203,7 +211,10 @@ class Seat:
     @property
     def joined(self) -> int:
         held = self.coordinator.find("g")
-        return 0 if held is None else held.group.machine.roster.joins_waiting
+        if held is None:
+            return 0
+        assert isinstance(held.group, Group)
+        return held.group.machine.roster.joins_waiting
 
     async def sync(
         self, member: CallerIdentity, wishes: tuple[tuple[str, bytes], ...] = ()
@@ -255,7 +266,7 @@ class Seat:
 async def seats(sequencing: Sequencing, **wanted: Any) -> AsyncIterator[tuple[Seat, Seat]]:
     """Two brokers that both believe every group to be theirs. Topic `t` has 2 partitions; so has
     `u`, of which the sequencer has not heard."""
-    shown = Shown()
+    shown = SharedView()
     topic_id = UUID(bytes=sequencing.topic_ids["t"])
     shown.show(TopicCreated(topic_id=topic_id, name="t", partitions=2))
     shown.show(TopicCreated(topic_id=UUID(int=77), name="u", partitions=2))

@@ -8,7 +8,11 @@ from typing import Any
 
 from bucketlog.log_format.model import Buffer
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.connection_owner import ConnectionLimits, RequestHandler
+from bucketlog.stateless_broker.network.connection_owner import (
+    ConnectionLimits,
+    RequestHandler,
+    Service,
+)
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
@@ -118,6 +122,9 @@ class Owner:
     def opened(self, connection: Connection) -> str | None:
         return None if self.accepts else "one too many"
 
+    def placed(self, connection: Connection) -> str | None:
+        return None
+
     def sent(self, connection: Connection) -> None:
         self.watched += 1
 
@@ -143,7 +150,7 @@ def connect(
 ) -> Wire:
     wire = Wire()
     wire.connection = Connection(
-        handler=requests,
+        service=Service(requests, figures or RequestFigures(slow_request_ms=0)),
         budget=budget or MemoryBudget(LONGEST * 10),
         limits=ConnectionLimits(
             request_bytes_max=LONGEST,
@@ -153,7 +160,6 @@ def connect(
             response_buffer_bytes=1000,
         ),
         receive_buffer=RECEIVE_BUFFER,
-        figures=figures or RequestFigures(slow_request_ms=0),
         owner=owner or Owner(),
     )
     wire.connection.connection_made(wire)

@@ -46,7 +46,9 @@ def leave_in_turn(members: Sequence[Member], seen: list[Record[bytes, str]]) -> 
     polled holds up a rebalance, and with it whoever leaves amid it."""
     staying = list(members)
     while staying:
-        leaver = threading.Thread(target=staying.pop().__exit__, args=(None, None, None))
+        leaving = staying.pop()
+        leaving.poll(0, 0)  # this thread is done with its records, so that another may take over
+        leaver = threading.Thread(target=leaving.__exit__, args=(None, None, None))
         leaver.start()
         while leaver.is_alive():
             for member in staying:

@@ -21,12 +21,29 @@ def authenticate(client: WireClient, token: bytes) -> Any:
     return client.call(ApiKey.SASL_AUTHENTICATE, 2, auth_bytes=token)
 
 
+class TokenScram(ScramAuthenticator):  # type: ignore[misc]  # aiokafka is untyped
+    """aiokafka's SCRAM, by a delegation token: aiokafka itself has no such logins."""
+
+    def first_message(self) -> str:
+        more = ",tokenauth=true"
+        message = str(super().first_message())
+        self._auth_message += more
+        return message + more
+
+
 def log_in(
-    client: WireClient, user: str, password: str = PASSWORD, mechanism: str = SHA_256
+    client: WireClient,
+    user: str,
+    password: str = PASSWORD,
+    mechanism: str = SHA_256,
+    *,
+    by_token: bool = False,
 ) -> Any:
     """The answer to the last token that is sent. Kafka refuses an unknown user at the first one,
-    bucketlog at the last. A proof of the server is checked."""
-    asking = ScramAuthenticator(
+    bucketlog at the last. A proof of the server is checked. `by_token`: user and password are those
+    of a delegation token."""
+    kind = TokenScram if by_token else ScramAuthenticator
+    asking = kind(
         loop=None,
         sasl_plain_username=user,
         sasl_plain_password=password,

@@ -1,5 +1,6 @@
 """The table of all APIs that a broker offers, without a broker."""
 
+from random import Random
 from typing import Any, cast
 from unittest.mock import Mock
 from uuid import uuid4
@@ -11,6 +12,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
     Storage,
 )
 from bucketlog.stateless_broker.assembly.routes import make_routes
+from bucketlog.stateless_broker.assembly.share_groups import ShareGroupParts
 from bucketlog.stateless_broker.assembly.transaction_parts import TransactionParts
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.reading import RangeReader
@@ -30,7 +32,7 @@ def offered() -> Dispatcher:
         settings=settings,
         storage=Storage(nothing, nothing, nothing, RangeReader.of(nothing, nothing, settings)),
         cluster=ClusterParts(nothing, nothing, membership, nothing, nothing, nothing),
-        log=ServedLog.empty(settings, Mock(), now_s=float),
+        log=ServedLog.empty(settings, Mock(), (int, float), Random(1)),
         validation=nothing,
         supervision=Supervision(nothing, nothing, nothing),
         now_ms=lambda: 0,
@@ -40,5 +42,6 @@ def offered() -> Dispatcher:
     groups = cast(Any, Mock(**dict.fromkeys(names)))
     dispatcher = Dispatcher(supervisor=nothing, request_items_max=ITEMS_MAX, answers=nothing)
     log = TransactionParts(parts, end=EpochEnd(1), groups=groups, is_newest=nothing)
-    dispatcher.serve(make_routes(parts, groups, EpochEnd(1), log))
+    shares = ShareGroupParts(parts, groups=groups, end=EpochEnd(1))
+    dispatcher.serve(make_routes(parts, groups, shares, EpochEnd(1), log))
     return dispatcher

@@ -90,3 +90,14 @@ def let_pass(seconds: float) -> None:
 async def let_pass_async(seconds: float) -> None:
     """The same, while other tasks run."""
     await asyncio.sleep(max(0.0, seconds))
+
+
+def cancel_task(task: asyncio.Task[None]) -> None:
+    """Until the task ends: redis-py may swallow a cancellation (`Supervisor.cancel_all`)."""
+    if task.cancel():  # False if the task has ended
+        asyncio.get_running_loop().call_later(0.05, cancel_task, task)
+
+
+async def end_task(task: asyncio.Task[None]) -> None:
+    cancel_task(task)
+    await asyncio.wait([task], timeout=PATIENCE_S)

@@ -6,7 +6,7 @@ from bucketlog.log_format.model import Buffer, SegmentId, TopicIdPartition, Wait
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.tier_plan import PartitionRange, SplitPlan
-from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_log import ReservedSegment, WrittenLog, some_records
 
 PARTITIONS = 3
 
@@ -22,7 +22,7 @@ class SplitLog:
         self.log.create_topic("other")
         self.log.flush()
         self.records = records
-        self.written: list[Reserved] = []
+        self.written: list[ReservedSegment] = []
         for at in range(segments):
             for number in (at % PARTITIONS, (at + 1) % PARTITIONS):
                 for _ in range(1 + at % 2):

@@ -3,15 +3,24 @@ in memory, as a test lays them out; and the broker's own handlers to read it wit
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from random import Random
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import read_header
-from bucketlog.log_format.model import BatchIndex, Buffer, TierObject, TierRow, TopicIdPartition
+from bucketlog.log_format.model import (
+    BatchIndex,
+    Buffer,
+    SegmentIndex,
+    TierObject,
+    TierRow,
+    TopicIdPartition,
+)
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.log_format.wire.fetch import FetchRequest
 from bucketlog.log_format.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -21,15 +30,24 @@ from bucketlog.metadata.facts import Fact, TopicCreated
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.live_brokers import BrokerAddress
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.fetch.feed import Watchers
+from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.reading import RangeReader, ReadLimits
 from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
+from bucketlog.stateless_broker.fetch.session_cache import FetchSessions, SessionLimits
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
-from bucketlog.stateless_broker.handlers.fetch import BatchSources, FetchHandler, FetchLimits
+from bucketlog.stateless_broker.fetch.watching import Watchers
+from bucketlog.stateless_broker.handlers.fetch import FetchHandler
+from bucketlog.stateless_broker.handlers.fetch_lookup import FetchLookup
+from bucketlog.stateless_broker.handlers.fetch_waiting import FetchWaiting
 from bucketlog.stateless_broker.handlers.list_offsets import ListOffsetsHandler
+from bucketlog.stateless_broker.handlers.partition_reads import (
+    BatchSources,
+    FetchLimits,
+    PartitionReads,
+)
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.apis import Request, RequestHeader
@@ -46,6 +64,7 @@ from tests.models.indexes import begin, segment, swap, swapped
 from tests.models.partition_batches import PARTITION, next_of, written
 from tests.rigs.access import EVERYTHING
 from tests.rigs.broker_rig import Client
+from tests.rigs.topic_keys import topic_keys
 from tests.rigs.wire_client import decode_response
 
 MIB = 1 << 20
@@ -53,7 +72,7 @@ SECOND = TopicIdPartition(PARTITION.topic_id, PARTITION.partition + 1)
 TOPIC = "t"
 
 
-class Fetched(NamedTuple):
+class FetchAnswer(NamedTuple):
     error: ErrorCode
     high_watermark: int
     log_start: int
@@ -85,7 +104,7 @@ class TieredLog:
         places: int = 1000,
         bytes_max: int = 64 * MIB,
         partitions: int = 2,
-        around: "type[Around] | None" = None,
+        around: "type[BucketAroundLog] | None" = None,
     ) -> None:
         self.objects = MemoryBucket()
         inner: Bucket = InLoop(self.objects)
@@ -100,22 +119,42 @@ class TieredLog:
         self.tier = TierReader(self.reader, tier_objects, bytes_ahead=ahead, places_max=places)
         self.watchers = Watchers()
         self.turns = Turns()
-        self._fetch = FetchHandler(
+        limits = FetchLimits(bytes_max, 60_000, 60_000)
+        reads = PartitionReads(
             view=self.view,
             sources=BatchSources(self.reader, ReadAhead(self.reader, bytes_ahead=ahead), self.tier),
+            keys=topic_keys(self.view),
+            limits=limits,
+            turns=self.turns,
+        )
+        self.sessions = FetchSessions(
+            view=self.view,
             watchers=self.watchers,
-            catch_up=_caught_up,
-            membership=_alone(),
-            limits=FetchLimits(bytes_max, 60_000, 60_000),
+            limits=SessionLimits(1_000, 64 * MIB, 10_000),
+            random=Random(1),
+            now_ms=lambda: 0,
+        )
+        self._fetch = FetchHandler(
+            lookup=FetchLookup(
+                view=self.view, membership=_alone(), catch_up=self._caught_up, turns=self.turns
+            ),
+            waiting=FetchWaiting(
+                reads=reads, watchers=self.watchers, limits=limits, turns=self.turns
+            ),
+            reads=reads,
+            sessions=self.sessions,
             turns=self.turns,
         )
         self._list_offsets = ListOffsetsHandler(
             view=self.view,
             reader=self.reader,
             tier=TierTimes(self.reader, tier_objects),
-            catch_up=_caught_up,
+            keys=topic_keys(self.view),
+            catch_up=self._caught_up,
             turns=Turns(),
         )
+        self.catch_ups = 0
+        """How often a request has asked the sequencer."""
         self.answered: list[Buffer] = []
         """The parts of the last answer."""
         self._ticket = 0
@@ -123,6 +162,10 @@ class TieredLog:
         self.tell(
             TopicCreated(topic_id=topic_id, name=TOPIC, partitions=PARTITION.partition + partitions)
         )
+
+    async def _caught_up(self) -> bool:
+        self.catch_ups += 1
+        return True
 
     @property
     def gets(self) -> int:
@@ -135,8 +178,13 @@ class TieredLog:
         return log.tier.rows
 
     def tell(self, *facts: Fact) -> None:
-        self.view.apply(segment(self._ticket, {}, *facts))
+        self._apply(segment(self._ticket, {}, *facts))
         self._ticket += 1
+
+    def _apply(self, index: SegmentIndex) -> None:
+        change = self.view.apply(index)
+        self.watchers.notify(change.partitions)
+        self.watchers.notify(change.moved)
 
     def append(
         self,
@@ -154,7 +202,7 @@ class TieredLog:
             position += len(batch)
         index = segment(self._ticket, {partition: rows}, *facts)
         assert self.objects.create(keys.segment(index.segment), [bytes(16), *batches])
-        self.watchers.notify(self.view.apply(index).partitions)
+        self._apply(index)
         self._ticket += 1
 
     def split(self, batches: Sequence[bytes], start: int, end: int | None = None) -> TierRow:
@@ -204,7 +252,7 @@ class TieredLog:
         wait_ms: int = 0,
         min_bytes: int = 1,
         isolation: int = 0,
-    ) -> Fetched:
+    ) -> FetchAnswer:
         (found,) = await self.fetch_all(
             [(PARTITION, offset, max_bytes)],
             wait_ms=wait_ms,
@@ -221,22 +269,19 @@ class TieredLog:
         wait_ms: int = 0,
         min_bytes: int = 1,
         isolation: int = 0,
-    ) -> list[Fetched]:
+    ) -> list[FetchAnswer]:
         """Partition, offset and bytes of each."""
         partitions = fetch.FetchPartitions(
-            fetch.FetchPartition(TOPIC, None, partition.partition, -1, offset, most)
+            fetch.FetchedPartition(TOPIC, None, partition.partition, -1, offset, most)
             for partition, offset, most in wanted
         )
-        header = RequestHeader(ApiKey.FETCH, 12, 7, "")
-        request = Request(header, cast(Connection, Client()), EVERYTHING)
         message = fetch.FetchRequest(
             wait_ms, min_bytes, max_bytes, isolation, 0, -1, partitions.each_once()
         )
-        self.answered = parts = await self._fetch(request, message)
-        _, answer = decode_response(ApiKey.FETCH, 12, b"\0\0\0\x07\0" + b"".join(parts))
+        answer = await self.exchange(message)
         assert answer.error_code is ErrorCode.none
         return [
-            Fetched(
+            FetchAnswer(
                 row.error_code,
                 row.high_watermark,
                 row.log_start_offset,
@@ -249,12 +294,28 @@ class TieredLog:
             for row in answer.responses[0].partitions
         ]
 
+    async def exchange(
+        self,
+        message: FetchRequest,
+        *,
+        version: int = 12,
+        access: Access = EVERYTHING,
+        client: Client | None = None,
+    ) -> Any:
+        """The response of the handler, decoded."""
+        header = RequestHeader(ApiKey.FETCH, version, 7, "")
+        request = Request(header, cast(Connection, client or Client()), access)
+        self.answered = parts = await self._fetch(request, message)
+        _, answer = decode_response(ApiKey.FETCH, version, b"\0\0\0\x07\0" + b"".join(parts))
+        return answer
+
     async def list_offset(
-        self, timestamp: int, *, isolation: int = 0
+        self, timestamp: int, *, isolation: int = 0, name: str = TOPIC, number: int | None = None
     ) -> tuple[ErrorCode, int, int]:
         """Error, offset, timestamp."""
-        row = ListOffsetsPartition(partition_index=PARTITION.partition, timestamp=timestamp)
-        topic = ListOffsetsTopic(name=TOPIC, partitions=(row,))
+        number = PARTITION.partition if number is None else number
+        row = ListOffsetsPartition(partition_index=number, timestamp=timestamp)
+        topic = ListOffsetsTopic(name=name, partitions=(row,))
         message = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=(topic,))
         header = RequestHeader(ApiKey.LIST_OFFSETS, 8, 7, "")
         request = Request(header, cast(Connection, Client()), EVERYTHING)
@@ -263,16 +324,12 @@ class TieredLog:
         return told["error_code"], told["offset"], told["timestamp"]
 
 
-class Around(CountingBucket):
+class BucketAroundLog(CountingBucket):
     """A bucket of a test of its own, around the one that the log stands in."""
 
     def __init__(self, inner: Bucket, log: TieredLog) -> None:
         super().__init__(inner)
         self.log = log
-
-
-async def _caught_up() -> bool:
-    return True
 
 
 def _alone() -> Membership:

@@ -16,7 +16,7 @@ from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.network.tls_channel import HandshakeLimit, TlsChannel
 from bucketlog.stateless_broker.settings import BrokerSettings
-from tests.rigs.certificate_authority import Authority, Issued
+from tests.rigs.certificate_authority import Authority, KeyPair
 
 MUCH = 24 << 20
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -86,7 +86,7 @@ class TlsPlace:
     def port(self) -> int:
         return int(self.socket.getsockname()[1])
 
-    def trust(self, issued: Issued | None = None) -> ssl.SSLContext:
+    def trust(self, issued: KeyPair | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.root.file))
         if issued is not None:
             context.load_cert_chain(issued.certificate, issued.key)

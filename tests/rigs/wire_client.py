@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from io import BytesIO
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from crc32c import crc32c
@@ -123,8 +123,21 @@ def _response_schema(key: ApiKey, version: int) -> Any:
     return load_response_schema(key, version)
 
 
+_WITH_NO_TIME = {
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+}
+"""Their refusals, and transactions that have not begun, have the time -1, which kio does not read.
+The time becomes `NO_TIME_MS`."""
+NO_TIME_MS = 1
+
+
 def decode_response(key: ApiKey, version: int, frame: bytes) -> tuple[int, Any]:
     """The correlation id and the response; every byte must be used."""
+    if key in _WITH_NO_TIME:
+        frame = frame.replace(b"\xff" * 8, NO_TIME_MS.to_bytes(8, "big"))
     schema = _response_schema(key, version)
     header, at = entity_reader(schema.__header_schema__)(frame, 0)
     response, size = entity_reader(schema)(frame, at)
@@ -171,13 +184,15 @@ class WireClient:
         client_id: str = CLIENT_ID,
         timeout_s: float = PATIENCE_S,
         tls: ssl.SSLContext | None = None,
+        server_name: str | None = None,
     ) -> None:
+        """`server_name` is what TLS asks for; by default the host."""
         self._client_id = client_id
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
-            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
+            self._socket = tls.wrap_socket(self._socket, server_hostname=server_name or host)
         self._correlation_id = 0
         self._expected: deque[int] = deque()
 
@@ -203,6 +218,10 @@ class WireClient:
     def send_unanswered(self, key: ApiKey, version: int, /, **values: Any) -> None:
         self.send(key, version, **values)
         self._expected.pop()
+
+    def expect(self, *correlation_ids: int) -> None:
+        """Requests with these ids went through `send_bytes`; `receive` takes their answers."""
+        self._expected.extend(correlation_ids)
 
     def receive(self, key: ApiKey, version: int) -> Any:
         """The answer to the oldest request that has none yet."""
@@ -240,6 +259,13 @@ class WireClient:
                 return None
             data += piece
         return bytes(data)
+
+
+class Keyed(NamedTuple):
+    """A record with a key; None for a tombstone."""
+
+    key: bytes
+    value: bytes | None
 
 
 def build_batch(

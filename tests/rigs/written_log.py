@@ -43,7 +43,7 @@ MARKER_PRODUCERS = 1 << 50
 
 
 @dataclass
-class Reserved:
+class ReservedSegment:
     """A segment with its offsets and its ticket, whose object may or may not be in the bucket."""
 
     index: SegmentIndex
@@ -78,7 +78,7 @@ class WrittenLog:
         self.ticket = 0
         self.next_offset: dict[TopicIdPartition, int] = {}
         self.topics: dict[str, tuple[TopicId, int]] = {}
-        self.open: dict[SegmentId, Reserved] = {}
+        self.open: dict[SegmentId, ReservedSegment] = {}
         self.visible: dict[TopicIdPartition, list[BatchIndex]] = {}
         self._next_seq: dict[WriterId, int] = {}
         self._ids = 0
@@ -234,7 +234,7 @@ class WrittenLog:
         """Let the next segment carry a stamp of a partition that it has no batch of."""
         self._waiting.stamps.add(self.partition(name, partition))
 
-    def reserve(self, writer: WriterId | None = None) -> Reserved:
+    def reserve(self, writer: WriterId | None = None) -> ReservedSegment:
         """Give what waits a place in a chain; nothing is written."""
         writer = self.first_writer if writer is None else writer
         waiting, self._waiting = self._waiting, _Waiting()
@@ -260,7 +260,7 @@ class WrittenLog:
             facts=tuple(waiting.facts),
         )
         self.ticket += 1
-        reserved = Reserved(index, b"".join([*parts, encode_footer(index)]))
+        reserved = ReservedSegment(index, b"".join([*parts, encode_footer(index)]))
         self.open[segment] = reserved
         return reserved
 
@@ -280,18 +280,18 @@ class WrittenLog:
         lowest = min(bases, default=self.next_offset.get(key, 0))
         return max((row.next_offset for row in shown if row.base_offset < lowest), default=0)
 
-    def land(self, reserved: Reserved, *, publish: bool = True) -> None:
+    def land(self, reserved: ReservedSegment, *, publish: bool = True) -> None:
         """The PUT arrives; with `publish`, the sequencer hears of it."""
         assert self.bucket.create(reserved.key, [reserved.data])
         if publish:
             self.publish(reserved)
 
-    def publish(self, reserved: Reserved) -> None:
+    def publish(self, reserved: ReservedSegment) -> None:
         self.open.pop(reserved.index.segment)
         for part in reserved.index.partitions:
             self.visible.setdefault(part.partition, []).extend(part.batches)
 
-    def void(self, reserved: Reserved) -> None:
+    def void(self, reserved: ReservedSegment) -> None:
         """Its writer is sealed in its place."""
         segment = reserved.index.segment
         seal = encode_seal(Seal(segment, self.epoch, reserved.index.created_ms))
@@ -300,7 +300,7 @@ class WrittenLog:
             if other.seq >= segment.seq:
                 self.open.pop(other)
 
-    def flush(self, writer: WriterId | None = None) -> Reserved:
+    def flush(self, writer: WriterId | None = None) -> ReservedSegment:
         reserved = self.reserve(writer)
         self.land(reserved)
         return reserved

@@ -13,7 +13,7 @@ from bucketlog.tiered_storage.partition_segment import (
     check_partition_segment,
 )
 from tests.models.indexes import begin, swap, swapped
-from tests.rigs.written_log import START_MS, Reserved, WrittenLog
+from tests.rigs.written_log import START_MS, ReservedSegment, WrittenLog
 
 
 class Batch(NamedTuple):
@@ -27,7 +27,7 @@ def batch_of(data: bytes) -> Batch:
     return Batch(header.base_offset, header.next_offset, data)
 
 
-def batches_in(flushed: Reserved) -> Iterator[tuple[TopicIdPartition, Batch]]:
+def batches_in(flushed: ReservedSegment) -> Iterator[tuple[TopicIdPartition, Batch]]:
     for part in flushed.index.partitions:
         for row in part.batches:
             yield (

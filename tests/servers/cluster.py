@@ -311,10 +311,11 @@ def running_cluster(
     installed. `module` is what each broker runs, with `environment` beside its own; `redis_ports`
     has the port of each broker's Redis, if it is not the cluster's Valkey. With `by_ways`, each
     broker reaches MinIO and Valkey through `Cluster.ways`. These lead to `replicated`, if it is
-    given. `more_ways`: see `BrokerWays`. `without_redis`: brokers have the bucket alone."""
+    given. `more_ways`: see `BrokerWays`. `without_redis`: brokers have the bucket alone. Values of
+    `settings` may have `{port}`, the broker's port."""
     with ExitStack() as closing:
         cluster = _without_brokers(closing, store, without_redis=without_redis)
-        cluster.valkey = replicated or cluster.valkey
+        cluster.valkey, given = replicated or cluster.valkey, settings or {}
         lent = cluster.store
         for node_id in range(count + late):
             variables = {**(environment or {}), **(lent.environment() if lent else {})}
@@ -341,7 +342,7 @@ def running_cluster(
             broker = ClusterBroker(
                 node_id,
                 cluster.folder / f"broker-{node_id}.log",
-                ours | dict(settings or {}),
+                ours | {name: text.replace("{port}", ours["port"]) for name, text in given.items()},
                 variables,
                 module,
             )

@@ -16,9 +16,12 @@ from tests.servers.components import Components
 
 CLASSES: Mapping[str, str] = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
@@ -27,6 +30,9 @@ CLASSES: Mapping[str, str] = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "kafka-verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
+    "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "transactional-message-copier": "org.apache.kafka.tools.TransactionalMessageCopier",
@@ -34,6 +40,7 @@ CLASSES: Mapping[str, str] = {
 OTHER_ADDRESS_OPTIONS = {"transactional-message-copier": "--broker-list"}
 APPLICATIONS: Mapping[str, str] = {
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
+    "mirror-maker": "org.apache.kafka.connect.mirror.MirrorMaker",
     "word-count": "org.apache.kafka.streams.examples.wordcount.WordCountDemo",
 }
 QUICK_START = (

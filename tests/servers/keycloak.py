@@ -21,7 +21,7 @@ import jwt
 
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from localstack.kafka_jars import java_program
-from tests.rigs.certificate_authority import Issued
+from tests.rigs.certificate_authority import KeyPair
 from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.servers.cluster import free_port
 
@@ -75,7 +75,7 @@ def _client(name: str, audience: str, **attributes: str) -> dict[str, Any]:
 class Keycloak:
     """A process of it, with plain http and with TLS. All URLs are on this machine."""
 
-    def __init__(self, folder: Path, certificate: Issued) -> None:
+    def __init__(self, folder: Path, certificate: KeyPair) -> None:
         """Raises `ConfigurationError`."""
         installed = installed_keycloak()
         self.version = installed.name.removeprefix("keycloak-")

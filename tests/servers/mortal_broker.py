@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from unittest import mock
 
-import bucketlog.stateless_broker.process.broker as composition
+import bucketlog.stateless_broker.process.environment as composition
 import bucketlog.tiered_storage.backends.file as file_backend
 from bucketlog.log_format.model import Buffer
 from bucketlog.metadata.sequencer.client import Sequencer

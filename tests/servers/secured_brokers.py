@@ -64,6 +64,7 @@ def secured_bucketlog(folder: Path) -> Iterator[SecuredBroker]:
         folder,
         listeners="IN:SASL_PLAINTEXT://127.0.0.1:0,FIRST:PLAINTEXT://127.0.0.1:0",
         credentials_key_file=str(write_key_file(folder / "keys")),
+        delegation_token_key_file=str(folder / "keys"),
         sasl_mechanisms=",".join(SCRAM_MECHANISMS),
         authorization="true",
         super_users=f"User:{ADMIN.name};User:ANONYMOUS",

@@ -32,6 +32,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -48,6 +49,8 @@ type connection struct {
 	Mechanism string `json:"mechanism"`
 	User      string `json:"user"`
 	Password  string `json:"password"`
+	// Token is for OAUTHBEARER.
+	Token string `json:"token"`
 	// TimeoutS bounds the whole run.
 	TimeoutS float64 `json:"timeout_s"`
 }
@@ -135,6 +138,8 @@ func (to connection) sasl() (sasl.Mechanism, error) {
 		return secret.AsSha256Mechanism(), nil
 	case "SCRAM-SHA-512":
 		return secret.AsSha512Mechanism(), nil
+	case "OAUTHBEARER":
+		return oauth.Auth{Token: to.Token}.AsMechanism(), nil
 	}
 	return nil, fmt.Errorf("unknown mechanism %s", to.Mechanism)
 }
