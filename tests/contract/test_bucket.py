@@ -223,10 +223,10 @@ async def test_keys_that_no_store_may_see(bucket: Bucket) -> None:
     ]
     for key in BAD_KEYS:
         for verb in verbs:
-            with pytest.raises(BucketRefusedError, match="no key"):
+            with pytest.raises(BucketRefusedError, match="not a key"):
                 await verb(key)
     for prefix in ("../", "a/../", "a/..", ".", "/", "a//", "\0"):
-        with pytest.raises(BucketRefusedError, match="no key"):
+        with pytest.raises(BucketRefusedError, match="not a key"):
             await keys_of(bucket, prefix)
     assert await keys_of(bucket) == []
 

@@ -1,5 +1,5 @@
-"""Entries about tiers, and entries about security: always accepted, in order among themselves, in
-nobody's way."""
+"""Entries about tiers, about security, and about share groups: always accepted, in order among
+themselves, in nobody's way."""
 
 import pytest
 
@@ -8,11 +8,14 @@ from bucketlog.metadata.sequencer.requests import (
     PublishStatus,
     WantedFact,
     WantedSecurityEntry,
+    WantedShareEntry,
     WantedTierEntry,
 )
 from tests.servers.sequencing import Sequencing, plain
 
-pytestmark = pytest.mark.parametrize("entry", [[WantedTierEntry()], [WantedSecurityEntry()]])
+pytestmark = pytest.mark.parametrize(
+    "entry", [[WantedTierEntry()], [WantedSecurityEntry()], [WantedShareEntry()]]
+)
 
 
 async def test_they_become_visible_in_order_whoever_writes_them(

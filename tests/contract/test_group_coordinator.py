@@ -18,9 +18,10 @@ from bucketlog.consumers.group_messages import (
 from bucketlog.consumers.group_store import GroupSummary
 from bucketlog.consumers.snapshot import snapshot
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from tests.models.groups import REBALANCE_MS, SESSION_MS, asks
+from tests.models.groups import REBALANCE_MS, SESSION_MS, SETTINGS, asks
 from tests.rigs.broker_rig import until
 from tests.rigs.coordinators import Seat, seats
+from tests.rigs.patience import PATIENCE_S
 from tests.servers.sequencing import Sequencing
 
 NOBODY = CallerIdentity("nobody", 1)
@@ -165,7 +166,7 @@ async def test_a_snapshot_of_another_group_is_not_used(pair: Pair, sequencing: S
     await first.form("a")
     held = first.coordinator.find("g")
     assert held is not None
-    other = Group("other", held.group.machine.settings, lambda: "")
+    other = Group("other", SETTINGS, lambda: "")
     revision = held.group.revision + 1
     assert await sequencing.sequencer.store_group(
         1, "g", held.term, revision, "Empty", "consumer", snapshot(other)
@@ -369,3 +370,17 @@ async def leave_all(seat: Seat) -> None:
 async def test_an_id_beyond_its_bound_is_refused(pair: Pair) -> None:
     first, _ = pair
     assert await first.coordinator.heartbeat("g" * 1025, NOBODY) is ErrorCode.invalid_group_id
+
+
+async def test_the_end_of_an_epoch_is_an_answer_to_whoever_waits_for_a_group(pair: Pair) -> None:
+    """Also before the first step of the task that takes the group."""
+    first, _ = pair
+    joining = first.joins("a")
+    await asyncio.sleep(0)
+    assert first.tasks
+    first.refusal = ErrorCode.not_coordinator
+    first.coordinator.resign_all()
+    await first.supervisor.cancel_all()
+    async with asyncio.timeout(PATIENCE_S):
+        error = (await joining).error
+    assert error in (ErrorCode.not_coordinator, ErrorCode.coordinator_not_available)

@@ -350,3 +350,15 @@ async def test_an_empty_group_without_offsets_ends(pair: Pair, sequencing: Seque
     assert await sequencing.records("groups") == {}
     answer = await first.coordinator.join("g", asks("b", "unknown"))
     assert answer.error is ErrorCode.unknown_member_id
+
+
+async def test_an_empty_group_outlives_its_deleted_offsets(pair: Pair) -> None:
+    """Until the next look at expired offsets, as in Kafka; also for another coordinator."""
+    first, second = pair
+    assert await first.commit(5, ANYBODY) is ErrorCode.none
+    assert await first.offsets.delete("g", [first.partition(0)]) == [ErrorCode.none]
+    assert first.view.offsets("g") == {}
+    for each in (first, second):
+        assert not isinstance(await each.coordinator.describe("g"), ErrorCode)
+    await second.offsets.expire()
+    assert await second.coordinator.describe("g") is ErrorCode.group_id_not_found

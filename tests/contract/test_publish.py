@@ -34,6 +34,27 @@ async def test_publish_is_in_chain_order(sequencing: Sequencing) -> None:
     assert await sequencing.tickets_shown() == [0, 1, 2]
 
 
+async def test_the_answer_has_the_number_in_the_stream(sequencing: Sequencing) -> None:
+    """Of the published segment, also if it makes others visible, which follow it."""
+    for writer in (sequencing.a, sequencing.b, sequencing.b):
+        await sequencing.ask(writer, {("t", 0): [plain()]})
+
+    async def publish(writer: WriterId, seq: int) -> PublishResult:
+        segment = SegmentId(writer, seq)
+        return await sequencing.sequencer.publish(1, segment, footer=b"", object_size_bytes=1)
+
+    assert await publish(sequencing.b, 0) == PublishResult(DECIDED)
+    first = await publish(sequencing.a, 1)
+    assert await publish(sequencing.a, 1) == PublishResult(PublishStatus.ALREADY)
+    last = await publish(sequencing.b, 1)
+    shown = {
+        (each.segment.writer, each.segment.seq): each.number for each in await sequencing.shown()
+    }
+    assert first == PublishResult(VISIBLE, number=shown[sequencing.a, 1])
+    assert last == PublishResult(VISIBLE, number=shown[sequencing.b, 1])
+    assert sorted(shown.values()) == [1, 2, 3, 4]
+
+
 async def test_an_unknown_writer_and_a_fenced_one(sequencing: Sequencing) -> None:
     with pytest.raises(SequencerLostError, match="unknown: writer"):
         await sequencing.publish(WriterId("f" * 32), 0)

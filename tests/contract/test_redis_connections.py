@@ -1,8 +1,10 @@
 """More calls at once than there are connections to Redis, and connections that are gone."""
 
 import asyncio
+from typing import Any, cast
 
 import pytest
+from redis.asyncio.connection import Connection
 
 from bucketlog.log_format.errors import SequencerUnavailableError
 from bucketlog.metadata.sequencer.client import Sequencer
@@ -50,5 +52,18 @@ async def test_a_transport_that_uvloop_has_closed_is_a_redis_out_of_reach(
             with pytest.raises(raised):
                 await sequencer.active_epoch()
         assert await sequencer.active_epoch() is None
+    finally:
+        await redis.aclose()
+
+
+async def test_commands_are_packed_as_by_redis_py(redis_url: str) -> None:
+    """In compiled code, with the same bytes."""
+    redis = connect_redis(redis_url, timeout_ms=10_000)
+    try:
+        ours = cast(Any, redis.connection_pool).make_connection()
+        values = ("EVALSHA", "a" * 40, 2, "key {é}", b"\x00\r\n", 2**63 - 1, -1, "", b"x" * 100_000)
+        packed = ours.pack_command(*values)
+        assert b"".join(packed) == b"".join(Connection().pack_command(*values))
+        assert len(packed) == 1  # redis-py's own packing has further parts for large values
     finally:
         await redis.aclose()

@@ -9,14 +9,14 @@ from kio.schema.errors import ErrorCode
 from bucketlog.consumers.group_messages import ANYBODY
 from bucketlog.log_format.model import TopicIdPartition
 from tests.models.indexes import end, initialise, send_offsets
-from tests.rigs.coordinators import Seat, Shown, seats
+from tests.rigs.coordinators import Seat, SharedView, seats
 from tests.servers.sequencing import Sequencing
 
 
 class Watched:
     """A broker, and the view of all."""
 
-    def __init__(self, seat: Seat, shown: Shown) -> None:
+    def __init__(self, seat: Seat, shown: SharedView) -> None:
         self.seat = seat
         self.shown = shown
 

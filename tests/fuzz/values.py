@@ -118,7 +118,7 @@ BY_NAME: Mapping[str, Choice] = {
     **dict.fromkeys(("max_bytes", "partition_max_bytes"), _one_of(0, 1, 1000, 1 << 20, 2**31 - 1)),
     **dict.fromkeys(("session_timeout", "rebalance_timeout"), _one_of(100, 1000, 6000)),
     **dict.fromkeys(("current_leader_epoch", "last_fetched_epoch"), _one_of(-1, -1, 0, 1)),
-    "topic_id": _topic_id,
+    **dict.fromkeys(("topic_id", "replica_directory_id"), _topic_id),
     "acks": _one_of(-1, -1, -1, 1, 0),
     "assignment": _one_of(b"", b"\0" * 20),
     "committed_metadata": _one_of("", "meta", None),
@@ -143,7 +143,7 @@ BY_NAME: Mapping[str, Choice] = {
     "session_id": _one_of(0, 0, 1),
     "states_filter": _one_of("Stable", "Empty", "stable", "NoSuchState"),
     "timeout": _one_of(0, 100, 20_000),
-    "timestamp": _one_of(-1, -2, -3, -4, 0, 1_700_000_000_000),
+    "timestamp": _one_of(-1, -2, -3, -4, -5, -6, 0, 1_700_000_000_000),
     "transaction_timeout": _one_of(1, 50, 60_000, -1),
     "transactional_id": _one_of(None, None, None, "transaction-0", "transaction-1"),
     "v3_and_below_producer_epoch": _one_of(-1, 0, 1),
@@ -206,6 +206,8 @@ def _plain(random: Random, kind: str) -> Any:
         return b""
     if kind == "bool":
         return random.random() < 0.5
+    if kind == "uuid":
+        return uuid.UUID(int=random.choice((0, 1)))
     return random.choice((-1, 0, 1))
 
 

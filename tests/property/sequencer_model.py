@@ -18,6 +18,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedFact,
     WantedGroupEntry,
     WantedSecurityEntry,
+    WantedShareEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -49,6 +50,7 @@ class Entry:
     groups: set[str] = field(default_factory=set)
     tiers: bool = False
     security: bool = False
+    shares: bool = False
     names: set[str] = field(default_factory=set)
     needs: set[int] = field(default_factory=set)
     low_ticket: int = -1
@@ -117,17 +119,20 @@ class SequencerModel:
         answers = []
         for place, wanted in parts.items():
             waiting: set[str] = set()
-            before = self.next.get(place[1:], 0)
+            before = self.next.get(place[1:])
             rows = [self._batch(place, batch, draft, waiting) for batch in wanted]
             answers.append(rows)
             accepted = any(row.status is BatchStatus.OK for row in rows)
+            if not accepted and before is not None:
+                self.next[place[1:]] = before
             if not wanted:
                 draft.stamps.append(self._fresh_stamp(place))
             else:
-                draft.stamps.append(self._stamp(place, before) if accepted else -1)
+                draft.stamps.append(self._stamp(place, draft) if accepted else -1)
             if accepted:
                 draft.names.add(place[0])
-        changes = draft.batches or draft.control or draft.groups or draft.tiers or draft.security
+        own = draft.tiers or draft.security or draft.shares
+        changes = draft.batches or draft.control or draft.groups or own
         if not changes and not any(s >= 0 for s in draft.stamps):
             return None, Answers(answers, statuses)
         draft.needs = {entry.ticket for entry in self.entries if self._is_needed(entry, draft)}
@@ -140,6 +145,10 @@ class SequencerModel:
         """The high watermark shown; -1 where the partition is not visible."""
         if self.partitions(place[1]) <= place[2]:
             return -1
+        return self.shown_end(place)
+
+    def shown_end(self, place: Place) -> int:
+        """The end of the last visible batch."""
         ends = [
             written.base + written.batch.record_count
             for entry in self.entries
@@ -149,15 +158,15 @@ class SequencerModel:
         ]
         return max(ends, default=0)
 
-    def _stamp(self, place: Place, before: int) -> int:
+    def _stamp(self, place: Place, draft: Entry) -> int:
         bases = [
             written.base
-            for entry in self.entries
+            for entry in (*self.entries, draft)
             if entry.is_open
             for written in entry.batches
             if written[:2] == place[1:]
         ]
-        return min([*bases, before])
+        return min(bases)
 
     def _is_needed(self, earlier: Entry, draft: Entry) -> bool:
         """Does it touch one of the draft's partitions or keys, or precede it in its chain?"""
@@ -172,6 +181,7 @@ class SequencerModel:
             or bool(draft.groups & earlier.groups)
             or (draft.tiers and earlier.tiers)
             or (draft.security and earlier.security)
+            or (draft.shares and earlier.shares)
             or any(
                 c.topic_name in draft.names | {d.topic_name for d in draft.control}
                 for c in earlier.control
@@ -192,6 +202,9 @@ class SequencerModel:
                 return FactStatus.OK
             case WantedSecurityEntry():
                 draft.security = True
+                return FactStatus.OK
+            case WantedShareEntry():
+                draft.shares = True
                 return FactStatus.OK
             case WantedGroupEntry():
                 return self._group_entry(entry, draft)
@@ -238,10 +251,38 @@ class SequencerModel:
             refusal = self._producer(place, batch, draft, waiting)
             if refusal is not None:
                 return refusal
+        if batch.placed_at is not None:
+            refusal = self._place(place, batch.placed_at, draft)
+            if refusal is not None:
+                return refusal
         base = self.next.get((topic_id, partition), 0)
         self.next[topic_id, partition] = base + batch.record_count
         draft.batches.append(Written(topic_id, partition, base, batch))
         return BatchAnswer(BatchStatus.OK, base)
+
+    def _place(self, place: Place, placed_at: int, draft: Entry) -> BatchAnswer | None:
+        """None where a batch of a mirror is the partition's next."""
+        is_held = any(
+            change.topic_id == place[1] and change.verb in ("grow", "configure")
+            for change in draft.control
+        )
+        for entry in self.entries:
+            touches = any(written[:2] == place[1:] for written in entry.batches) or any(
+                change.topic_id == place[1] and change.verb in ("grow", "configure")
+                for change in entry.control
+            )
+            if entry.is_open and touches:
+                if entry.writer != draft.writer:
+                    return BatchAnswer(BatchStatus.WAIT, -1)
+                is_held = True
+        if not is_held and not any(written[:2] == place[1:] for written in draft.batches):
+            self.next[place[1:]] = self.shown_end(place)
+        end = self.next.get(place[1:], 0)
+        if placed_at == end:
+            return None
+        return BatchAnswer(
+            BatchStatus.WAIT if is_held else BatchStatus.MISPLACED, -1 if is_held else end
+        )
 
     def _producer(
         self, place: Place, batch: WantedBatch, draft: Entry, waiting: set[str]

@@ -44,6 +44,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedFact,
     WantedGroupEntry,
     WantedSecurityEntry,
+    WantedShareEntry,
     WantedTierEntry,
     WantedTopicChange,
 )
@@ -69,6 +70,7 @@ class Walk:
     def __init__(self, seed: int, sequencing: Sequencing) -> None:
         self.random = random.Random(seed)
         self.plain_share = self.random.choice([0.1, 0.4, 0.9])
+        self.placed_share = self.random.choice([0, 0.2, 0.9])
         self.control_share = self.random.choice([0.05, 0.2, 0.4])
         self.group_share = self.random.choice([0, 0.2, 0.5])
         self.void_weight = self.random.choice([2, 6, 15])
@@ -117,6 +119,10 @@ class Walk:
     # Requests ----------------------------------------------------------------------------------
 
     def wanted_batch(self, place: Place) -> WantedBatch:
+        if self.random.random() < self.placed_share:
+            ends = self.model.next.get(place[1:], 0), self.model.shown_end(place)
+            at = self.random.choice([*ends, ends[0] + self.random.choice([-1, 1, 2])])
+            return plain(self.random.choice([1, 2, 3]))._replace(placed_at=max(at, 0))
         if self.random.random() < self.plain_share:
             return plain(self.random.choice([1, 2, 3]))
         producer = self.random.choice(["7", "8"])
@@ -175,8 +181,9 @@ class Walk:
         while self.random.random() < self.group_share:
             control.append(self.wanted_entry())
         if self.random.random() < self.group_share / 3:
-            is_of_tiers = self.random.random() < 0.5
-            control.append(WantedTierEntry() if is_of_tiers else WantedSecurityEntry())
+            kinds: list[WantedFact]
+            kinds = [WantedTierEntry(), WantedSecurityEntry(), WantedShareEntry()]
+            control.append(self.random.choice(kinds))
         self.random.shuffle(control)
         for name, topic_id, _ in parts:
             self.real.topic_ids[name] = topic_id

@@ -30,7 +30,7 @@ from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, wanted_footer
 from bucketlog.tiered_storage.log_cut_reading import read_footers
 from bucketlog.tiered_storage.segment import Seal, encode_seal, is_seal
 from tests.rigs.readable_log import readable_in
-from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_log import ReservedSegment, WrittenLog, some_records
 
 pytestmark = pytest.mark.long
 
@@ -62,7 +62,7 @@ class Cluster:
         self.random = random.Random(seed)
         self.log = WrittenLog(MemoryBucket())
         self.live = [self.log.first_writer]
-        self.reserved: list[Reserved] = []
+        self.reserved: list[ReservedSegment] = []
         self.pending: list[SegmentId] = []
         self.decided: set[SegmentId] = set()
         self.visible: set[SegmentId] = set()
@@ -145,7 +145,7 @@ class Cluster:
         self.reserved.append(reserved)
         self.pending.append(segment)
 
-    def _touched(self, reserved: Reserved) -> set[object]:
+    def _touched(self, reserved: ReservedSegment) -> set[object]:
         facts = self.facts.get(reserved.index.segment, [])
         parts = {part.partition for part in reserved.index.partitions if part.batches}
         for _, before in facts:  # a topic entry touches all partitions of the topic

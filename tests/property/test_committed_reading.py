@@ -25,7 +25,7 @@ from bucketlog.tiered_storage.tier_plan import CompactionSettings, plan_split
 from tests.models.indexes import swap, swapped
 from tests.rigs.checkpoints import write_checkpoint
 from tests.rigs.transactional_log import OPEN_PRODUCER, TOPIC, TransactionalLog
-from tests.rigs.written_log import START_MS, Reserved, WrittenLog, some_records
+from tests.rigs.written_log import START_MS, ReservedSegment, WrittenLog, some_records
 
 SEEDS = range(12)
 WINDOW = CompactionSettings(window_bytes=2_000, interval_ms=0, age_ms_min=0)
@@ -129,7 +129,7 @@ def _shown_while_growing(seed: int) -> int:
     log.create_topic(TOPIC, 2)
     log.flush()
     writers = [log.first_writer, log.register()]
-    flying: list[tuple[Reserved, int]] = []
+    flying: list[tuple[ReservedSegment, int]] = []
     running: set[int] = set()
     before: dict[int, list[tuple[int, bytes]]] = {}
     for _ in range(30):

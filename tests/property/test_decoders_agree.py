@@ -17,7 +17,15 @@ from bucketlog.log_format.batch import (
 )
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import Buffer
-from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
+from bucketlog.log_format.records import (
+    DecodedRecord,
+    Header,
+    decode_headers,
+    decode_records,
+    encode_batch,
+    record_spans,
+    records_payload,
+)
 
 payloads = st.none() | st.binary(max_size=300)
 header_lists = st.lists(
@@ -96,6 +104,26 @@ def test_the_vectorised_decoder_equals_the_plain_one(
     assert columns.rows.tolist() == counts
 
 
+def by_spans(batch: bytes) -> list[DecodedRecord]:
+    header = read_header(batch)
+    payload = bytes(records_payload(batch, header))
+    found = []
+    for record in record_spans(payload, header):
+        headers = decode_headers(payload, record, headers_max=record.header_count)
+        assert len(headers) == record.header_count
+        key, value = (span and payload[slice(*span)] for span in (record.key, record.value))
+        found.append(DecodedRecord(record.offset, record.timestamp, key, value, headers))
+    return found
+
+
+@given(record_lists(), codecs, st.booleans())
+def test_spans_are_where_the_records_are(
+    records: list[DecodedRecord], codec: Codec, append_time: bool
+) -> None:
+    batch = encode_batch(records, codec=codec, append_time_ms=7 if append_time else None)
+    assert by_spans(batch) == decode_records(batch, read_header(batch))
+
+
 def with_records(batch: bytes, payload: Buffer) -> bytes:
     """`batch` with other record bytes, and lengths and CRC that fit them."""
     changed = bytearray(batch[:HEADER_LENGTH]) + payload
@@ -133,6 +161,17 @@ def test_both_decoders_refuse_the_same_bytes_in_the_same_words(batch: bytes) -> 
         assert caught.value.message == refusal
     else:
         assert rows(decode_batches(batch, [0], headers=True)) == expected
+
+
+@given(damaged_batches())
+def test_spans_refuse_what_the_decoder_refuses(batch: bytes) -> None:
+    try:
+        expected = decode_records(batch, read_header(batch))
+    except InvalidDataError:
+        with pytest.raises(InvalidDataError):
+            by_spans(batch)
+    else:
+        assert by_spans(batch) == expected
 
 
 @given(record_lists(), codecs, st.data())

@@ -33,7 +33,7 @@ from tests.property.test_bucket_only_reading import Result
 from tests.property.test_checkpointed_reading import CheckpointedCluster, Pass, Work, tails_in
 from tests.rigs.checkpoints import indexes_of, made_of
 from tests.rigs.readable_log import readable_in
-from tests.rigs.written_log import Reserved
+from tests.rigs.written_log import ReservedSegment
 
 pytestmark = pytest.mark.long
 
@@ -67,8 +67,8 @@ class DeletingCluster(CheckpointedCluster):
             self.bucket.create(info.key, [first.get(info.key).data])
         self.log.bucket = self.bucket
         assert self.bucket.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
-        self.landed: list[Reserved] = []
-        self.late: list[Reserved] = []
+        self.landed: list[ReservedSegment] = []
+        self.late: list[ReservedSegment] = []
         """PUTs that take longer than their epoch."""
         self.deleted: set[str] = set()
         self.epochs_of: dict[int, int] = {}

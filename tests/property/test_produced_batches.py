@@ -73,10 +73,12 @@ def test_what_is_accepted_can_be_read(seed: int, codec: Codec) -> None:
     assert columns.timestamp.to_pylist() == [row[1] for row in rows]
 
 
-def checked_by(check: Any, data: Any, size: int, count: int, base: int) -> tuple[int, list[int]]:
+def checked_by(
+    check: Any, data: Any, size: int, count: int, last_delta: int, base: int
+) -> tuple[int, list[int]]:
     numbers = (ctypes.c_int64 * record_kernel.NUMBERS)()
     refused = (ctypes.c_int64 * 300)()
-    fault = check(data, size, count, base, 1, -1000, 1000, refused, numbers)
+    fault = check(data, size, count, last_delta, base, 1, -1000, 1000, refused, numbers)
     return fault, [*numbers[: record_kernel.AT + 1], *refused]
 
 
@@ -95,5 +97,7 @@ def test_the_compiled_kernel_is_its_source(seed: int, noise: bytes, count: int, 
     body += record(count, headers=[(noise, noise)], timestamp_delta=random.choice([1, 2**63 - 1]))
     cut = random.randrange(len(body) + 1)
     data = random.choice([body, body[:cut] + noise + body[cut:], body[:cut] + noise, noise])
-    plain = checked_by(record_kernel.check, data, len(data), count + 1, base)
-    assert checked_by(compiled.check, data, len(data), count + 1, base) == plain
+    given_values = (data, len(data), count + 1, random.choice([count, count + 3]), base)
+    assert checked_by(compiled.check, *given_values) == checked_by(
+        record_kernel.check, *given_values
+    )

@@ -11,7 +11,7 @@ from bucketlog.stateless_broker.process.allocator import (
     UNUSED_BYTES_MIN,
     UNUSED_LOOKS,
     Peaks,
-    Unused,
+    UnusedMemory,
 )
 from tests.rigs.patience import PATIENCE_S
 
@@ -22,12 +22,12 @@ def test_memory_goes_back_to_the_system_once_after_a_peak() -> None:
     assert [peaks.is_over(each) for each in held] == [False] * 4 + [True, True, False, False]
 
 
-def returned(unused: Unused, looks: Iterable[int]) -> list[bool]:
+def returned(unused: UnusedMemory, looks: Iterable[int]) -> list[bool]:
     return [unused.is_worth_returning(free * UNUSED_BYTES_MIN) for free in looks]
 
 
 def test_memory_that_stays_free_is_returned_once() -> None:
-    unused = Unused()
+    unused = UnusedMemory()
     last = UNUSED_LOOKS - 1
     assert returned(unused, [0, *[3] * UNUSED_LOOKS]) == [False] * (last + 1) + [True]
     assert not any(returned(unused, [3] * 100))
@@ -36,7 +36,7 @@ def test_memory_that_stays_free_is_returned_once() -> None:
 
 def test_memory_that_is_free_now_and_then_is_kept() -> None:
     looks = ([3] * (UNUSED_LOOKS - 1) + [0]) * 10
-    assert not any(returned(Unused(), looks))
+    assert not any(returned(UnusedMemory(), looks))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other C libraries do not tell what is free")

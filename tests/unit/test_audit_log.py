@@ -36,6 +36,9 @@ from bucketlog.stateless_broker.network.audit import (
 )
 from bucketlog.stateless_broker.network.bounded_lines import CLIENTS_NAMED_MAX, LineLimits
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
+from bucketlog.stateless_broker.network.connection_owner import Service
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.audit_output import open_audit_log
 from bucketlog.stateless_broker.process.log_lines import JsonLines
 from bucketlog.stateless_broker.settings import BrokerSettings
@@ -51,16 +54,21 @@ class Clock:
         return self.s
 
 
+def _nothing(connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
+    """Serves nobody."""
+
+
 class Client:
     """In a connection's place."""
 
-    def __init__(self, host: str = "10.0.0.1") -> None:
+    def __init__(self, host: str = "10.0.0.1", tenant: str = "") -> None:
+        self.service = Service(_nothing, RequestFigures(slow_request_ms=0), tenant=tenant)
         self.host, self.peer, self.listener = host, f"({host!r}, 1)", "IN"
         self.principal, self.login, self.is_gone = "User:ann", None, False
 
 
-def client(host: str = "10.0.0.1") -> Connection:
-    return cast(Connection, Client(host))
+def client(host: str = "10.0.0.1", tenant: str = "") -> Connection:
+    return cast(Connection, Client(host, tenant))
 
 
 class Lines(logging.Handler):
@@ -159,7 +167,7 @@ def test_many_hosts_take_little_memory_and_one_line(lines: Lines) -> None:
     log = make(clock, per_client=1, in_all=40)
     for at in range(10_000):
         log.login_failed(client(str(at)), "wrong")
-    strangers = log._strangers
+    strangers = log._bounds[""].strangers
     assert len(strangers._written) + len(strangers._left_out) <= 80
     clock.s += 1
     log.look()
@@ -326,3 +334,13 @@ def test_off_and_impossible(tmp_path: Path, settled: None) -> None:
     assert open_audit_log(settings("off")) is None
     with pytest.raises(ConfigurationError, match=r"BUCKETLOG_AUDIT_LOG: .*No such file"):
         open_audit_log(settings(tmp_path / "none" / "file"))
+
+
+def test_the_tenant_is_a_field_and_has_limits_of_its_own(lines: Lines) -> None:
+    log = make(Clock(), per_client=1, in_all=1)
+    for _ in range(3):
+        log.login_failed(client("a", "acme"), "wrong")
+    log.login_failed(client("a", "globex"), "wrong")
+    log.close()
+    found = [(row["event"], row["tenant"]) for row in lines.rows]
+    assert found == [("login_failed", "acme"), ("login_failed", "globex"), ("left_out", "acme")]

@@ -13,6 +13,7 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from bucketlog.metadata.facts import TopicFact
 from bucketlog.metadata.sequencer.requests import FactStatus, WantedTopicChange
+from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.metadata import CREATED_AT_ONCE, MetadataHandler
 from bucketlog.stateless_broker.handlers.partition_quota import PartitionQuota
@@ -53,6 +54,7 @@ class Desk:
             partitions_max=10,
             cluster_partitions_max=cluster_partitions_max,
             quota=PartitionQuota(0, lambda: 0.0),
+            topic_defaults=TopicDefaults(),
         )
         self._handler = MetadataHandler(
             view=View(),
@@ -97,9 +99,9 @@ async def desk(request: pytest.FixtureRequest) -> AsyncIterator[Desk]:
 @pytest.mark.parametrize("desk", [100_000], indirect=True)
 async def test_few_topics_are_made_at_once_and_clients_ask_again(desk: Desk) -> None:
     names = [f"t{number}" for number in range(3 * CREATED_AT_ONCE)]
-    assert await desk.ask(*names) == {ErrorCode.leader_not_available}
+    assert await desk.ask(*names) == {ErrorCode.unknown_topic_or_partition}
     assert desk.log.asked == names[:CREATED_AT_ONCE]
-    assert await desk.ask(*names) == {ErrorCode.leader_not_available}
+    assert await desk.ask(*names) == {ErrorCode.unknown_topic_or_partition}
     assert len(desk.log.asked) == CREATED_AT_ONCE
     desk.tasks[0].cancel()
     await asyncio.wait(desk.tasks[:1])

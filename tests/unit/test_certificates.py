@@ -11,7 +11,7 @@ from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.tls_context import LoadedTls, load_tls
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.tls_settings import TlsSettings
-from tests.rigs.certificate_authority import PASSWORD, Authority, Issued, replace_file
+from tests.rigs.certificate_authority import PASSWORD, Authority, KeyPair, replace_file
 
 DAY_S = 86_400
 
@@ -21,7 +21,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-def settings(issued: Issued, **more: object) -> BrokerSettings:
+def settings(issued: KeyPair, **more: object) -> BrokerSettings:
     given = {
         "bucket_url": "memory://x",
         "listeners": "SSL://h:1",
@@ -32,7 +32,7 @@ def settings(issued: Issued, **more: object) -> BrokerSettings:
     return BrokerSettings.model_validate(given | more)
 
 
-def refusal(issued: Issued, **more: object) -> str:
+def refusal(issued: KeyPair, **more: object) -> str:
     with pytest.raises(ConfigurationError) as caught:
         load_tls(settings(issued, **more))
     assert caught.value.remedy
@@ -59,7 +59,7 @@ def test_the_first_of_the_certificates_that_expires_counts(root: Authority) -> N
 def test_a_key_with_a_password(root: Authority) -> None:
     issued = root.issue("locked", password=PASSWORD)
     assert load_tls(settings(issued)).expires_s > 0
-    without = Issued(issued.certificate, issued.key)
+    without = KeyPair(issued.certificate, issued.key)
     assert "BUCKETLOG_SSL_KEY_PASSWORD_FILE" in refusal(without)
     wrong = root.folder / "wrong.password"
     wrong.write_text("another")
@@ -68,15 +68,15 @@ def test_a_key_with_a_password(root: Authority) -> None:
 
 def test_what_does_not_fit_is_named(root: Authority, tmp_path: Path) -> None:
     good, other = root.issue("good"), root.issue("other")
-    text = refusal(Issued(good.certificate, other.key))
+    text = refusal(KeyPair(good.certificate, other.key))
     assert f"the key in {other.key} is not that of the certificate in {good.certificate}" in text
-    assert f"cannot read {tmp_path}/gone" in refusal(Issued(tmp_path / "gone", good.key))
-    assert f"cannot read {tmp_path}/gone" in refusal(Issued(good.certificate, tmp_path / "gone"))
-    assert f"{good.key} holds no certificate" in refusal(Issued(good.key, good.key))
-    assert "holds no key" in refusal(Issued(good.certificate, good.certificate))
+    assert f"cannot read {tmp_path}/gone" in refusal(KeyPair(tmp_path / "gone", good.key))
+    assert f"cannot read {tmp_path}/gone" in refusal(KeyPair(good.certificate, tmp_path / "gone"))
+    assert f"{good.key} holds no certificate" in refusal(KeyPair(good.key, good.key))
+    assert "holds no key" in refusal(KeyPair(good.certificate, good.certificate))
     broken = tmp_path / "broken.pem"
     broken.write_text(good.certificate.read_text()[:200])
-    assert "holds no certificate" in refusal(Issued(broken, good.key))
+    assert "holds no certificate" in refusal(KeyPair(broken, good.key))
     text = refusal(good, ssl_ca_file=broken, ssl_client_auth="required")
     assert f"{broken} holds no certificates that OpenSSL reads" in text
     assert "BUCKETLOG_SSL_CIPHER_SUITES" in refusal(good, ssl_cipher_suites="NO-SUCH")
@@ -98,7 +98,7 @@ def test_issuers_in_a_wrong_order(root: Authority, tmp_path: Path) -> None:
     for wrong in (pems[:1] + pems[2:], [*pems[:2], root.issue("stranger").certificate.read_text()]):
         file = tmp_path / "wrong.pem"
         file.write_text("".join(wrong))
-        assert "is not valid" in refusal(Issued(file, good.key))
+        assert "is not valid" in refusal(KeyPair(file, good.key))
 
 
 def test_versions_and_clients(root: Authority) -> None:
@@ -128,7 +128,7 @@ def test_settings_that_do_not_fit(root: Authority, more: dict[str, object], word
 class Place:
     """Certificates in use; `loads` counts how often files were loaded."""
 
-    def __init__(self, issued: Issued) -> None:
+    def __init__(self, issued: KeyPair) -> None:
         self.health = Health()
         self.health.started = True
         self.now_s = 0.0

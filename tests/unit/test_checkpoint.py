@@ -83,12 +83,12 @@ def test_it_is_believed_under_its_own_key_only() -> None:
         decode_checkpoint(keys.checkpoint(Ticket(3, 5)), SOUND)
 
 
-@pytest.mark.parametrize("version", [1, 7])
+@pytest.mark.parametrize("version", [1, 11])
 def test_another_version_is_no_damage(version: int) -> None:
     header = bytearray(SOUND[: HEADER_BYTES - 4])
     struct.pack_into(">H", header, 8, version)
     data = bytes(header) + struct.pack(">I", crc32c(bytes(header))) + SOUND[HEADER_BYTES:]
-    with pytest.raises(InvalidDataError, match=f"of version {version}; .* versions 2 to 6"):
+    with pytest.raises(InvalidDataError, match=f"of version {version}; .* versions 2 to 10"):
         decode_checkpoint(KEY, data)
 
 
@@ -141,12 +141,12 @@ def test_it_covers_what_is_before_its_positions() -> None:
 
 def test_a_segment_below_the_last_checkpoint_is_refused() -> None:
     late = segment(0, {partition(1): [row(0)]}, create(1), commit("g", {partition(1): 1}))
-    with pytest.raises(InvalidDataError, match="does not stand between"):
+    with pytest.raises(InvalidDataError, match="is not between"):
         extended(CHECKPOINT, [late], Ticket(4, 0), [], created_ms=1)
 
 
 def test_two_segments_with_one_ticket_are_refused() -> None:
-    with pytest.raises(InvalidDataError, match="does not stand between"):
+    with pytest.raises(InvalidDataError, match="is not between"):
         extended(None, [COVERED[0], COVERED[0]], TICKET, HISTORY.covered(TICKET), created_ms=1)
 
 

@@ -146,7 +146,7 @@ def test_a_release_that_does_not_know_version_5_would_stop() -> None:
 def test_a_kept_transaction_has_an_id_and_a_pair(row: tuple[int, int, int]) -> None:
     _, state = checkpoint_state(kept())
     damaged = state[: -struct.calcsize(">Iqh")] + struct.pack(">Iqh", *row)
-    with pytest.raises(InvalidDataError, match="no transactional id of its own"):
+    with pytest.raises(InvalidDataError, match="has no transactional id"):
         decode_state(damaged, version=5)
 
 

@@ -120,7 +120,7 @@ async def test_what_is_no_claim_is_passed_over(
     content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert await claim_of(content) == Claim(3, "")
-    assert "is no claim" in caplog.text
+    assert "is not a claim" in caplog.text
     assert PASSWORD not in caplog.text
 
 

@@ -32,14 +32,17 @@ COMMANDS = {
     "apply",
     "produce",
     "consume",
+    "deadletter",
     "replay",
     "group",
     "user",
     "segment",
     "doctor",
+    "locate",
     "bench",
     "demo",
     "cost",
+    "console",
     "config",
     "completion",
 }
@@ -78,6 +81,13 @@ def test_help_names_every_command(capsys: Capture) -> None:
         ["consume", "t", "-o", "xml"],
         ["consume", "t", "--group", "g", "--from", "5"],
         ["consume", "t", "--group", "g", "-p", "0"],
+        ["deadletter"],
+        ["deadletter", "list"],
+        ["deadletter", "show", "t", "--from", "yesterday"],
+        ["deadletter", "show", "t", "-n", "0"],
+        ["deadletter", "replay", "t", "--from", "end"],
+        ["deadletter", "replay", "t", "--until", "start"],
+        ["deadletter", "replay", "t", "-o", "raw"],
         ["group"],
         ["group", "reset", "g"],
         ["group", "reset", "g", "--to", "start", "--shift", "1"],
@@ -85,10 +95,19 @@ def test_help_names_every_command(capsys: Capture) -> None:
         ["group", "reset", "g", "--to", "start", "-p", "0"],
         ["produce", "t", "--jsonl", "-K", ","],
         ["produce", "t", "-K", ""],
+        ["produce", "t", "-k", "x", "-K", ","],
+        ["produce", "t", "-k", "x", "--jsonl"],
+        ["produce", "t", "-H", "novalue"],
+        ["consume", "t", "--format", "%q"],
+        ["consume", "t", "--format", "%v", "-o", "jsonl"],
+        ["consume", "t", "--format", "%v", "-K", ","],
         ["produce", "t", "--compression", "rar"],
         ["segment", "verify", "ftp://x"],
         ["segment", "gc", "here"],
         ["segment", "gc", "here", "--dry-run", "--safety-age-ms", "-1"],
+        ["locate", "here", "t", "0"],
+        ["locate", "here", "t", "0", "-1"],
+        ["locate", "ftp://x", "t", "0", "0"],
         ["bench"],
         ["bench", "produce", "t", "--rate", "fast"],
         ["bench", "produce", "t", "--delete"],
@@ -123,6 +142,9 @@ def test_wrong_usage_is_code_2_and_says_why(arguments: list[str], capsys: Captur
         ["topic", "describe", "x"],
         ["topic", "delete", "x", "-y"],
         ["consume", "x", "--from", "start"],
+        ["deadletter", "list", "x"],
+        ["deadletter", "show", "x"],
+        ["deadletter", "replay", "x", "-y"],
         ["group", "list"],
         ["group", "describe", "x"],
         ["group", "reset", "x", "--to", "start"],
@@ -143,7 +165,10 @@ def test_no_broker_is_one_line_and_code_1(arguments: list[str], capsys: Capture)
 def test_a_missing_file_is_named(tmp_path: Path, capsys: Capture) -> None:
     missing = tmp_path / "missing"
     assert main(["produce", "t", str(missing)]) == 1
-    assert capsys.readouterr().err == f"bucketlog: {missing}: No such file or directory\n"
+    remedy = "check the path, and that this user may use it"
+    assert (
+        capsys.readouterr().err == f"bucketlog: {missing}: No such file or directory ({remedy})\n"
+    )
 
 
 def test_version(capsys: Capture) -> None:
@@ -200,7 +225,7 @@ def test_gc_lists_and_deletes_nothing(log: WrittenLog, tmp_path: Path, capsys: C
     (row,) = json.loads(shown.out)
     assert (row["kind"], row["due"], row["reason"]) == ("segments", "later", "unreadable")
     assert (row["objects"], row["size"]) == (2, sum(info.size_bytes for info in covered))
-    assert shown.err == "no floor is old enough: now nothing below one is deleted\n"
+    assert shown.err == "no floor is old enough: brokers delete nothing below a floor now\n"
     assert main([*command, "--keys", "-o", "json"]) == 0
     assert [one["key"] for one in json.loads(capsys.readouterr().out)] == [
         info.key for info in covered

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 WITHOUT_VARIABLE = {"--version"}
 """It does something else than the command: no setting."""
-SHARED_WITH_BROKERS = {"--port", "--safety-age-ms", "BUCKET", "bucket"}
+SHARED_WITH_BROKERS = {"--port", "--safety-age-ms", "--encryption-key-file", "BUCKET", "bucket"}
 COMMAND = typer.main.get_command(app)
 FLAGS = list(flags_of(COMMAND))
 OPTIONS = [flag for flag in FLAGS if flag.name.startswith("-")]
@@ -82,6 +82,8 @@ def leaves() -> set[str]:
     for name, command in COMMAND.commands.items():  # type: ignore[attr-defined]  # a group
         below = getattr(command, "commands", None)
         found |= {f"{name} {one}" for one in below} if below else {name}
+        if getattr(command, "invoke_without_command", False):
+            found.add(name)
     return found
 
 
@@ -93,7 +95,7 @@ def commands_in_the_table(page: str) -> set[str]:
     for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
         first, *others = re.findall(r"`([^`]+)`", row)
         name, *rest = first.split()
-        if name in groups:
+        if name in groups and rest:
             found |= {f"{name} {verb.split()[0]}" for verb in (" ".join(rest), *others)}
         else:
             found.add(name)

@@ -21,7 +21,7 @@ FLAGS = {
     *("--tls", "--ca-file", "--client-certificate-file", "--client-key-file"),
     *("--client-key-password-file", "--verify-hostname", "--username", "--password"),
     *("--password-file", "--mechanism", "--token-file", "--token-url", "--token-client-id"),
-    *("--token-client-secret-file", "--token-scope", "--token-ca-file"),
+    *("--token-client-secret-file", "--token-scope", "--token-ca-file", "--client-config"),
 }
 WITHOUT = {"config show", "demo"}
 """It shows the address; its cluster is one of its own."""
@@ -140,7 +140,7 @@ def test_the_path_of_a_password_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["--username", "ann"], None, "give --password-file FILE, or set BUCKETLOG_PASSWORD"),
         (["--password", SECRET], None, "add --username"),
         (["--password-file"], f"{SECRET}\n", "add --username"),
-        (["--username", "ann", "--password-file"], "\n", "its first line is no password"),
+        (["--username", "ann", "--password-file"], "\n", "its first line is not a password"),
         (["--username", "ann", "--password", SECRET, "--password-file"], "x", "leave one out"),
         (["--username", "ann", "--password-file", "/none"], None, "--password-file /none: No such"),
         (["--no-tls", "--ca-file", __file__], None, "neither TLS nor a login"),

@@ -1,12 +1,13 @@
-"""Reading and comparing the results of other clients' tests."""
+"""Reading and judging the results of clients' test suites."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.proofs.client_suites import compare
+from tests.proofs.compat import problems
 from tests.scenarios.client_suites import (
     Outcome,
     SuiteError,
@@ -14,37 +15,48 @@ from tests.scenarios.client_suites import (
     jest_outcomes,
     junit_outcomes,
     librdkafka_outcomes,
+    local_tests,
     read_report,
     run_program,
 )
-from tests.scenarios.known_suites import RACES
+from tests.scenarios.expected_failures import Cause, Expectation, Verdict, judge
 
 PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
+FIELDS = [field.name for field in dataclasses.fields(Verdict)]
+FAILS = Expectation("x", "bad*", Cause.HERE, "why")
+RACES = Expectation("x", "race", Cause.CHANCE, "why")
 
 
 @pytest.mark.parametrize(
-    ("kafka", "here", "where"),
+    ("name", "outcome", "where"),
     [
-        (PASSED, PASSED, "passed"),
-        (PASSED, FAILED, "failed_here"),
-        (PASSED, None, "failed_here"),
-        (PASSED, SKIPPED, "skipped_here"),
-        (FAILED, PASSED, "failed_on_kafka"),
-        (FAILED, FAILED, "failed_on_kafka"),
-        (None, PASSED, "failed_on_kafka"),
-        (SKIPPED, SKIPPED, "skipped"),
+        ("good", PASSED, {"passed"}),
+        ("good", FAILED, {"failed"}),
+        ("good", SKIPPED, {"failed"}),
+        ("bad1", FAILED, {"expected"}),
+        ("bad2", SKIPPED, {"skipped"}),
+        ("bad1", PASSED, {"passed", "surprises"}),
+        ("race", PASSED, {"passed"}),
+        ("race", FAILED, {"expected"}),
     ],
 )
-def test_only_what_passes_on_kafka_counts(
-    kafka: Outcome | None, here: Outcome | None, where: str
-) -> None:
-    found = compare({"t": kafka} if kafka else {}, {"t": here} if here else {})
-    assert {word for word, names in found._asdict().items() if names} == {where}
+def test_each_failure_needs_an_expectation(name: str, outcome: Outcome, where: set[str]) -> None:
+    verdict = judge("x", {name: outcome}, (FAILS, RACES))
+    found = {field: getattr(verdict, field) for field in FIELDS}
+    assert {field for field, names in found.items() if names} == where
 
 
-def test_a_failure_is_named_and_skipped_tests_were_not_run() -> None:
-    found = compare({"a": PASSED, "b": PASSED, "c": SKIPPED}, {"a": PASSED, "b": FAILED})
-    assert found.as_json() == {"run": 2, "passed_on_both": 1, "failed_here": ["b"]}
+def test_expectations_are_those_of_one_suite() -> None:
+    assert judge("y", {"bad1": FAILED}, (FAILS,)).failed == ["bad1"]
+
+
+def test_problems_name_what_has_no_explanation() -> None:
+    verdict = judge("x", {"a": FAILED, "bad": PASSED}, (FAILS,))
+    assert problems("x", verdict) == [
+        "x: a has no explanation",
+        "x: bad passes, but is expected to fail",
+    ]
+    assert "x: no test passed" in problems("x", judge("x", {"a": SKIPPED}, ()))
 
 
 def test_pytest() -> None:
@@ -73,6 +85,17 @@ def test_librdkafka() -> None:
     assert librdkafka_outcomes(report) == {"0103": PASSED, "0098": SKIPPED, "0090": FAILED}
 
 
+def test_librdkafka_names_its_tests_without_a_broker() -> None:
+    source = """_TEST(0001_multiobj, 0),
+    _TEST(0004_conf, TEST_F_LOCAL),
+    _TEST(0079_fork,
+          TEST_F_LOCAL | TEST_F_KNOWN_ISSUE,
+          .extra = "may hang"),
+    _TEST(0103_transactions, 0, TEST_BRKVER(0, 11, 0, 0)),
+    _TEST(8000_idle, TEST_F_MANUAL),"""
+    assert local_tests(source) == {"0004_conf", "0079_fork", "8000_idle"}
+
+
 def test_jest() -> None:
     results = [
         {"fullName": "a b", "status": "passed"},
@@ -88,11 +111,3 @@ def test_a_suite_without_a_report_has_failed(tmp_path: Path) -> None:
     with pytest.raises(SuiteError) as raised:
         read_report(tmp_path / "report.xml", tmp_path)
     assert raised.value.remedy == "it broke"
-
-
-def test_a_race_counts_for_neither_broker() -> None:
-    (race,) = RACES
-    found = compare({race: PASSED}, {race: FAILED})
-    assert found.races == [race]
-    assert not found.failed_here
-    assert found.as_json()["races"] == [race]

@@ -16,7 +16,7 @@ import snappy
 import zstandard
 from aiokafka import codec as aiokafka_codec
 
-from bucketlog.log_format.batch import Codec, InvalidBatchError
+from bucketlog.log_format.batch import Codec, InvalidBatchError, codec_name
 from bucketlog.log_format.compression import (
     MAX_DECOMPRESSED_BYTES,
     compress,
@@ -193,3 +193,10 @@ def test_room_for_decompressed_bytes_is_not_written_first() -> None:
         return time.thread_time() - began
 
     assert cpu_s(unfilled) < cpu_s(bytearray) / 4
+
+
+def test_a_codec_without_a_name_has_its_number() -> None:
+    assert [codec_name(codec) for codec in range(6)] == [
+        *("none", "gzip", "snappy", "lz4", "zstd"),
+        "codec 5",
+    ]

@@ -98,6 +98,42 @@ def test_instances_are_bought_for_the_peak() -> None:
     )
 
 
+def test_a_tenant_pays_its_share_or_what_it_needs() -> None:
+    given = EASY.model_copy(update={"cluster_share": 0.1})
+    row = priced(CLUSTER, Activity(), given)
+    assert row.usd[System.S3_STANDARD]["instances"] == pytest.approx(0.3 * 24 * 0.5)
+    assert row.usd[System.S3_STANDARD]["Redis"] == pytest.approx(0.6)
+    load = {(DAY, "t"): Activity(produced_bytes=25_000_000 * 86_400), (DAY, CLUSTER): Activity()}
+    _, busy = price(load, {}, Rates.assumed(given), given)
+    assert busy.usd[System.S3_STANDARD]["instances"] == pytest.approx(1.5 * 24 * 0.5)
+
+
+def test_figures_of_tenants_are_added() -> None:
+    lines = METRICS.replace("{", '{tenant="a",') + METRICS.replace("{", '{tenant="b",')
+    assert rates_of(figures_in(lines)) == rates_of(figures_in(METRICS))
+
+
+def test_the_command_knows_tenants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, size in (("acme", 1000), ("globex", 3000)):
+        bucket = FileBucket(tmp_path / "tenants" / name / "0")
+        assert bucket.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
+        log = WrittenLog(bucket)
+        log.create_topic("a")
+        log.append("a", 0, [record(size)])
+        log.flush()
+    file = tmp_path / "tenants.toml"
+    file.write_text("[acme]\n[globex]\nshare = 3\n")
+    command = ["cost", f"file://{tmp_path}", "--tenants", str(file)]
+    assert main([*command, "-o", "json"]) == 0
+    acme, globex = json.loads(capsys.readouterr().out)["tenants"]
+    assert (acme["tenant"], globex["tenant"]) == ("acme", "globex")
+    assert acme["produced_bytes"] < globex["produced_bytes"]
+    assert globex["kafka_usd"] == pytest.approx(3 * acme["kafka_usd"], rel=0.01)
+    assert main(command) == 0
+    assert "globex" in capsys.readouterr().out
+    assert main([*command[:-1], str(tmp_path / "none")]) == 2
+
+
 def test_a_put_is_shared_by_bytes() -> None:
     load = load_of(
         [
@@ -132,7 +168,7 @@ def test_names_and_values_are_checked() -> None:
         ("", ["fan_out=-1"], "fan_out"),
         ("", ["fan_out=nan"], "fan_out"),
         ("", ["kafka_disk_utilisation=0"], "kafka_disk_utilisation"),
-        ("fan_out: 3", [], "no TOML"),
+        ("fan_out: 3", [], "not TOML"),
     ):
         with pytest.raises(ConfigurationError, match=wrong):
             assumptions(text, flags)

@@ -7,7 +7,7 @@ import pytest
 
 from bucketlog.log_format.model import TopicId
 from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
+from bucketlog.metadata.topic_configs import OWN_CONFIGS, TOPIC_CONFIGS
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.stateless_broker.handlers.described_configs import described_topic
 
@@ -27,6 +27,24 @@ KAFKAS = {
     "retention.ms": None,
     "segment.bytes": "log.segment.bytes",
     "segment.ms": None,
+    "segment.jitter.ms": None,
+    "flush.ms": None,
+    "remote.log.delete.on.disable": None,
+    "remote.log.copy.disable": None,
+    "remote.storage.enable": None,
+    "leader.replication.throttled.replicas": None,
+    "follower.replication.throttled.replicas": None,
+    "local.retention.ms": "log.local.retention.ms",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.zstd.level": "compression.zstd.level",
+    "flush.messages": "log.flush.interval.messages",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "preallocate": "log.preallocate",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 """The synonym for Kafka's default of each config; None: there is none."""
 IN_HOURS = [("log.retention.hours", "168", 5)]
@@ -44,7 +62,7 @@ def synonyms(
     return listed
 
 
-@pytest.mark.parametrize("name", sorted(TOPIC_CONFIGS.keys() - {"record.validation"}))
+@pytest.mark.parametrize("name", sorted(TOPIC_CONFIGS.keys() - OWN_CONFIGS))
 def test_defaults(name: str) -> None:
     expected = KAFKAS[name]
     value = TOPIC_CONFIGS[name].default

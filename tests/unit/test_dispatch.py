@@ -30,10 +30,11 @@ from bucketlog.stateless_broker.network import dispatch
 from bucketlog.stateless_broker.network.apis import Api, Request, Routes
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.dispatch import INLINE_REQUEST_BYTES, Dispatcher
-from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import write_message
+from bucketlog.stateless_broker.network.request_order import UNORDERED
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS, SHORT_ROWS, error_codes
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.fuzz.requests import Generator
@@ -47,10 +48,11 @@ ITEMS_MAX = 5
 class Caller:
     """In a connection's place: who calls does not go."""
 
-    host = "127.0.0.1"
+    host = payer = "127.0.0.1"
     login = None
     principal = "User:ANONYMOUS"
     muted_ms = 0
+    changes = UnsettledChanges()
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         pass
@@ -71,7 +73,10 @@ class Answered(ResponseSlot):
         self.closed: str | None = None
         self.holds_back = False
 
-    def send(self, parts: Sequence[Buffer]) -> None:
+    def begin_change(self) -> None:
+        pass
+
+    def send(self, parts: Sequence[Buffer], *, is_settled: bool = True) -> None:
         self.give_back()
         self.sent = b"".join(parts)
 
@@ -101,8 +106,8 @@ class Desk:
             supervisor=self.supervisor, request_items_max=ITEMS_MAX, answers=self.answers
         )
         apis: list[Api[Any, Any]] = [
-            Api(METADATA, self._metadata, NOTHING),
-            Api(INIT_PRODUCER_ID, self._init_producer_id, NOTHING),
+            Api(METADATA, self._metadata, NOTHING, UNORDERED),
+            Api(INIT_PRODUCER_ID, self._init_producer_id, NOTHING, UNORDERED),
         ]
         self.dispatcher.serve(Routes(None, apis, self._produce, self._fetch))
 
@@ -112,7 +117,9 @@ class Desk:
             raise self.failure
         await request.memory.acquire(self.acquired_bytes)
         await self.all_here.wait()
-        return {"brokers": self.brokers, "topics": [], "cluster_id": "c", "controller_id": 1}
+        none = ErrorCode.none
+        found: MetadataResponse = {"brokers": self.brokers, "topics": [], "error_code": none}
+        return found | {"cluster_id": "c", "controller_id": 1}
 
     async def _init_producer_id(
         self, request: Request, message: InitProducerIdRequest
@@ -128,7 +135,7 @@ class Desk:
         answer: ResponseSlot,
     ) -> None:
         frame.release()
-        self.asked.append((request, produce.read_request(reader)))
+        self.asked.append((request, produce.read_request(reader, request.header.api_version)))
 
     async def _fetch(self, request: Request, message: fetch.FetchRequest) -> list[Buffer]:
         self.asked.append((request, message))
@@ -156,7 +163,7 @@ def desk() -> Desk:
     return Desk()
 
 
-@pytest.mark.parametrize("version", range(13))
+@pytest.mark.parametrize("version", range(14))
 async def test_the_header_and_the_message_reach_the_handler(desk: Desk, version: int) -> None:
     values: dict[str, Any] = {"topics": []}
     if version >= 8:
@@ -241,12 +248,12 @@ async def test_an_unknown_api_ends_the_connection(desk: Desk, api_key: int) -> N
 @pytest.mark.parametrize(
     ("api_key", "version"),
     [
-        (ApiKey.METADATA, 13),
+        (ApiKey.METADATA, 14),
         (ApiKey.METADATA, -1),
         (ApiKey.PRODUCE, 2),
-        (ApiKey.PRODUCE, 13),
+        (ApiKey.PRODUCE, 14),
         (ApiKey.FETCH, 3),
-        (ApiKey.FETCH, 17),
+        (ApiKey.FETCH, 19),
         (ApiKey.INIT_PRODUCER_ID, 7),
     ],
 )
@@ -283,7 +290,7 @@ async def test_api_versions(desk: Desk, version: int) -> None:
     assert offered == {
         ApiKey.PRODUCE: (0, produce.MAX_VERSION),
         ApiKey.FETCH: (fetch.MIN_VERSION, fetch.MAX_VERSION),
-        ApiKey.METADATA: (0, 12),
+        ApiKey.METADATA: (0, 13),
         ApiKey.API_VERSIONS: (0, 4),
         ApiKey.INIT_PRODUCER_ID: (0, 6),
     }

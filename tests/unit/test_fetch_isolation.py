@@ -17,7 +17,7 @@ from tests.models.indexes import end, initialise
 from tests.models.isolation import shown_of
 from tests.models.partition_batches import PARTITION
 from tests.rigs.broker_rig import until
-from tests.rigs.tiered_log import MIB, Around, Fetched, TieredLog
+from tests.rigs.tiered_log import MIB, BucketAroundLog, FetchAnswer, TieredLog
 
 COMMITTED = 1
 LATEST, MAX_TIMESTAMP = -1, -3
@@ -28,7 +28,7 @@ class TransactionalLog(TieredLog):
     """One batch or marker a segment. `fates`: by base offset of a batch, whether it is committed;
     None while its transaction is open."""
 
-    def __init__(self, around: "type[Around] | None" = None, **wanted: int) -> None:
+    def __init__(self, around: "type[BucketAroundLog] | None" = None, **wanted: int) -> None:
         super().__init__(around=around, **wanted)
         self.end = 0
         self.epochs: dict[int, int] = {}
@@ -110,7 +110,7 @@ def bases(headers: Sequence[BatchHeader], start: int) -> list[int]:
     return [each.base_offset for each in headers if each.record_count and each.base_offset >= start]
 
 
-def end_of(found: Fetched, offset: int) -> int:
+def end_of(found: FetchAnswer, offset: int) -> int:
     at = 0
     while at < len(found.data):
         header = read_header(found.data, at)
@@ -241,7 +241,7 @@ async def test_a_transaction_that_spans_the_border_is_told() -> None:
             assert shown == [each for each in (0, 2, kept) if each >= offset]
 
 
-class _SplitsWhileReading(Around):
+class _SplitsWhileReading(BucketAroundLog):
     """The border moves while something is read: the first read of each object waits for it."""
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:

@@ -1,14 +1,18 @@
 """A waiting Fetch: what a wake-up costs, and when it ends the wait."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.metadata.facts import TopicDeleted
 from bucketlog.metadata.partition_log import PartitionLog
+from bucketlog.stateless_broker.fetch.watching import TimerWheel
 from tests.models.partition_batches import PARTITION, Planned, made
 from tests.rigs.broker_rig import until
-from tests.rigs.tiered_log import MIB, Fetched, TieredLog
+from tests.rigs.tiered_log import MIB, TOPIC, FetchAnswer, TieredLog
 
 WAIT_MS = 60_000
 
@@ -42,12 +46,12 @@ class WatchedLog(TieredLog):
         self.append([batch], partition)
         return len(batch)
 
-    async def begin_fetch(self, min_bytes: int) -> "asyncio.Task[list[Fetched]]":
+    async def begin_fetch(self, min_bytes: int) -> "asyncio.Task[list[FetchAnswer]]":
         """A Fetch of all partitions that waits for `min_bytes` and has counted all of them."""
         wanted = [(partition, 0, MIB) for partition in self.partitions]
         grown = sum(end > 0 for end in self.ends.values())
         task = asyncio.create_task(self.fetch_all(wanted, wait_ms=WAIT_MS, min_bytes=min_bytes))
-        await until(lambda: len(self.counted) == 2 * grown)
+        await until(lambda: len(self.counted) == grown)
         await asyncio.sleep(0)
         self.counted.clear()
         return task
@@ -77,13 +81,25 @@ async def test_what_was_deleted_meanwhile_does_not_count(monkeypatch: pytest.Mon
     size = log.grow(nth(0))
     task = await log.begin_fetch(min_bytes=3 * size)
     log.begin_at(1)
-    await log.grow_and_count(nth(1))
-    await log.grow_and_count(nth(2))
-    await until(lambda: log.counted == [nth(2), nth(0), nth(1), nth(2), *log.counted[4:]])
+    await until(lambda: log.counted == [nth(0)])
+    assert await log.grow_and_count(nth(1)) == [nth(1)]
+    assert await log.grow_and_count(nth(2)) == [nth(2)]
     assert not task.done()
     log.grow(nth(1))
     await until(task.done)
     assert [len(found.data) for found in await task] == [0, 2 * size, size]
+
+
+async def test_a_deletion_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TimerWheel, "add", lambda *_: 0)  # no deadline ends it
+    log = WatchedLog(monkeypatch, partitions=2)
+    log.grow(nth(0))
+    task = await log.begin_fetch(min_bytes=MIB)
+    log.tell(TopicDeleted(topic_id=UUID(bytes=PARTITION.topic_id), name=TOPIC))
+    await until(task.done)
+    errors = [found.error for found in await task]
+    assert errors == [ErrorCode.unknown_topic_or_partition] * 2
+    assert log.watchers.watched == 0
 
 
 async def test_a_watch_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

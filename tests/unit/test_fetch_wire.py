@@ -10,7 +10,7 @@ from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.transactions import AbortedTransaction
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.log_format.wire.fetch import FetchPartition, FetchPartitionData
+from bucketlog.log_format.wire.fetch import FetchedPartition, FetchPartitionData
 from bucketlog.log_format.wire.frames import MalformedRequestError
 from tests.rigs.wire_client import (
     build,
@@ -87,7 +87,7 @@ def test_requests(version: int) -> None:
     by_id = version >= fetch.TOPIC_IDS_FROM
     wanted = [("a", A, 0, 2**40, 1000), ("a", A, 5, 0, 2**31 - 1), ("b", B, 1, 17, 1)]
     assert list(request.partitions) == [
-        FetchPartition(
+        FetchedPartition(
             "" if by_id else name,
             TopicId(topic_id.bytes) if by_id else None,
             number,
@@ -97,6 +97,16 @@ def test_requests(version: int) -> None:
         )
         for name, topic_id, number, offset, max_bytes in wanted
     ]
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version >= 7])
+def test_forgotten_partitions(version: int) -> None:
+    entity = build(request_schema(ApiKey.FETCH, version), request_values(version))
+    request = fetch.read_request(memoryview(encode_entity(entity)), 0, version)
+    by_id = version >= fetch.TOPIC_IDS_FROM
+    topic = ("", TopicId(B.bytes)) if by_id else ("b", None)
+    assert request.forgotten == [(topic, 1), (topic, 2), (topic, 3)]
+    assert not request.is_full
 
 
 def test_topics_and_partitions_of_a_request_are_counted_together() -> None:
@@ -180,9 +190,11 @@ def test_responses(version: int) -> None:
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version >= 7])
 def test_an_error_of_the_whole(version: int) -> None:
-    parts = fetch.write_response(version, ErrorCode.fetch_session_id_not_found, [])
+    parts = fetch.write_response(
+        version, ErrorCode.invalid_fetch_session_epoch, [], session_id=2**31 - 1
+    )
     header = b"\0\0\0\x07" + (b"\0" if version >= fetch.FLEXIBLE_FROM else b"")
     _, response = decode_response(ApiKey.FETCH, version, header + b"".join(parts))
-    assert response.error_code is ErrorCode.fetch_session_id_not_found
-    assert response.session_id == 0
+    assert response.error_code is ErrorCode.invalid_fetch_session_epoch
+    assert response.session_id == 2**31 - 1
     assert response.responses == ()

@@ -6,8 +6,8 @@ import pytest
 
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import FactEntry, SegmentIndex
-from bucketlog.metadata.fold import LogState, PartitionState, fold, last_sequence
-from bucketlog.metadata.producers import ProducedBatch
+from bucketlog.metadata.fold import LogState, PartitionState, fold
+from bucketlog.metadata.producers import ProducedBatch, last_sequence
 from tests.models.indexes import configure, create, delete, grow, partition, row, segment, topic_id
 
 

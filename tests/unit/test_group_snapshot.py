@@ -157,7 +157,7 @@ POSITION = {"version": 0, "state": 3, "protocol_name": 6, "leader": 7, "members"
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("version", 2),
+        ("version", 4),
         ("state", "Dead"),
         ("state", "Empty"),
         ("state", "Unheard"),

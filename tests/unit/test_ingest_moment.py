@@ -1,15 +1,20 @@
 """What an ingest reads of the log, without a Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from bucketlog.log_format.errors import BucketUnavailableError, ConfigurationError
 from bucketlog.log_reader.options import parse_options
+from bucketlog.log_reader.planning import planned_tasks
+from bucketlog.log_reader.replay_plan import plan_batch
 from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.written_log import WrittenLog, some_records
+
+START = {("orders", 0): 0}
+END = {("orders", 0): 10}
 
 
 @pytest.fixture
@@ -21,6 +26,12 @@ def url(tmp_path: Path) -> str:
     return f"file://{tmp_path}"
 
 
+def finds_records(reading: Mapping[str, str]) -> bool:
+    """Plans the stretch, and reads until the first record."""
+    options = parse_options(reading)
+    return has_records(options, plan_batch(options, cores=lambda: 1))
+
+
 @pytest.mark.parametrize(
     ("name", "remedy"),
     [
@@ -29,6 +40,7 @@ def url(tmp_path: Path) -> str:
         ("Subscribe", "--topics"),
         ("subscribePattern", "--topics"),
         ("assign", "--topics"),
+        ("topicIds", "--topics"),
         ("Path", "--bucket"),
     ],
 )
@@ -39,8 +51,29 @@ def test_what_the_ingest_says_itself_is_refused(url: str, name: str, remedy: str
 
 def test_what_is_planned_is_read_whole_or_fails(url: str) -> None:
     log = IngestedLog(url, ["orders"], {"maxPartitionBytes": "100000"})
-    log.now(is_first=True, fail_on_data_loss=False)
-    assert parse_options(log.reading({("orders", 0): 0}, {("orders", 0): 10})).fail_on_data_loss
+    parts = log.now(is_first=True, fail_on_data_loss=False)
+    assert parse_options(log.reading(START, END, parts)).fail_on_data_loss
+
+
+def test_a_topic_that_is_created_again_during_a_run_is_refused(tmp_path: Path) -> None:
+    """It has as many records, so that no offset tells the two apart."""
+    written = WrittenLog(FileBucket(tmp_path / "0"))
+    written.create_topic("orders")
+    written.append("orders", 0, some_records(10))
+    written.flush()
+    log = IngestedLog(f"file://{tmp_path}", ["orders"], {})
+    reading = log.reading(START, END, log.now(is_first=True, fail_on_data_loss=True))
+    assert finds_records(reading)
+    written.delete_topic("orders")
+    written.create_topic("orders")
+    written.append("orders", 0, some_records(10))
+    written.flush()
+    again = "'orders' has the id .*, not .*: the topic was deleted and created again"
+    with pytest.raises(ConfigurationError, match=again):
+        finds_records(reading)
+    with pytest.raises(ConfigurationError, match=again):
+        planned_tasks(written.bucket, parse_options(reading))  # as Spark plans it
+    assert finds_records(log.reading(START, END, log.now(is_first=True, fail_on_data_loss=True)))
 
 
 def failing_once(call: Callable[..., object]) -> Callable[..., object]:
@@ -67,7 +100,7 @@ def test_a_request_that_is_refused_once_is_made_again(
     assert (part.start, part.end) == (0, 10)
     flaky = failing_once(getattr(FileBucket, request_))
     monkeypatch.setattr(FileBucket, request_, flaky)
-    assert has_records(log.reading({("orders", 0): 0}, {("orders", 0): 10}))
+    assert finds_records(log.reading(START, END, [part]))
 
 
 def test_no_patience_is_given_up_soon(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

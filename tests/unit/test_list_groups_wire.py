@@ -7,10 +7,10 @@ from bucketlog.log_format.wire.list_groups import FLEXIBLE_FROM, write_response
 from tests.rigs.wire_client import decode_response
 
 ROWS = [
-    ("g", "consumer", "Stable"),
-    ("", "", "Empty"),
-    ("ä" * 200, "connect", "PreparingRebalance"),
-    *(("x" * length, "consumer", "Dead") for length in (125, 126, 127, 128)),
+    ("g", "consumer", "Stable", "consumer"),
+    ("", "", "Empty", "classic"),
+    ("ä" * 200, "connect", "PreparingRebalance", "classic"),
+    *(("x" * length, "consumer", "Dead", "classic") for length in (125, 126, 127, 128)),
 ]
 
 
@@ -19,7 +19,7 @@ ROWS = [
 def test_every_version(version: int, count: int) -> None:
     rows = (ROWS * 200)[:count]
     header = b"\0\0\0\x07" + (b"\0" if version >= FLEXIBLE_FROM else b"")
-    body = write_response(version, 15, rows, group_type="Classic")
+    body = write_response(version, 15, rows)
     _, answer = decode_response(ApiKey.LIST_GROUPS, version, header + body)
     assert answer.error_code == 15
     assert [(each.group_id, each.protocol_type) for each in answer.groups] == [
@@ -28,4 +28,4 @@ def test_every_version(version: int, count: int) -> None:
     if version >= 4:
         assert [each.group_state for each in answer.groups] == [row[2] for row in rows]
     if version >= 5:
-        assert {each.group_type for each in answer.groups} <= {"Classic"}
+        assert [each.group_type for each in answer.groups] == [row[3] for row in rows]

@@ -70,8 +70,8 @@ def test_another_broker_of_the_machine_has_the_next_ports() -> None:
     ("listeners", "words"),
     [
         ("", "write NAME:PROTOCOL://HOST:PORT"),
-        ("h:9092", "'h:9092' is no listener"),
-        ("PLAINTEXT://h:1,,", "'' is no listener"),
+        ("h:9092", "'h:9092' is not a listener"),
+        ("PLAINTEXT://h:1,,", "'' is not a listener"),
         ("INSIDE://h:1", "has no protocol: write INSIDE:PROTOCOL://…, with one of PLAINTEXT,"),
         ("A:TLS://h:1", "has the unknown protocol TLS"),
         ("SSL://h:65536", "not between 0 and 65535"),
@@ -93,7 +93,10 @@ def test_listeners_that_are_refused(listeners: str, words: str) -> None:
         ({"listeners": "SSL://h:1", "advertised_host": "x"}, "BUCKETLOG_ADVERTISED_LISTENERS"),
         ({"listeners": "SSL://:1"}, "add SSL://HOST:PORT"),
         ({"listeners": TWO, "advertised_listeners": "INSIDE://h:1"}, "add OUTSIDE://HOST:PORT"),
-        ({"listeners": "SSL://h:1", "advertised_listeners": "B://h:1"}, "there is no listener B"),
+        (
+            {"listeners": "SSL://h:1", "advertised_listeners": "B://h:1"},
+            "there is no listener B",
+        ),
         ({"listeners": "SSL://h:1", "advertised_listeners": "SSL://:1"}, "name a host"),
         ({"listeners": "SSL://h:1", "advertised_listeners": "SSL://h:0"}, "between 1 and"),
         ({"listeners": "SSL://h:1", "advertised_listeners": "A:SSL://h:1"}, "leave out the proto"),

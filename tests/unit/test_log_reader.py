@@ -1,5 +1,7 @@
 """What a reader of the bucket alone believes: gaps, seals, races between its passes, damage."""
 
+from collections.abc import Callable
+
 import pytest
 
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
@@ -7,6 +9,7 @@ from bucketlog.log_format.model import PartitionTier, SegmentId, WriterId
 from bucketlog.metadata.fold import fold
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import Body, Span, Suffix
 from bucketlog.tiered_storage.chains import Chain, read_chains
 from bucketlog.tiered_storage.log_cut import LogSnapshot, cut_log, readable, wanted_footers
 from bucketlog.tiered_storage.log_cut_reading import read_footers, read_log
@@ -317,3 +320,50 @@ def test_a_gap_at_the_end_of_a_tier_waits_for_a_stamp(log: WrittenLog) -> None:
     assert shown(PartitionTier(3, 0, ())) == ([2], 5, 0)
     assert shown(PartitionTier(0, 5, ())) == ([], 5, 0)
     log.void(slow)
+
+
+class ChangingBucket(MemoryBucket):
+    """`before_get`: by key, what happens just before the first GET of the object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_get: dict[str, Callable[[], None]] = {}
+
+    def get(self, key: str, span: Span | Suffix | None = None) -> Body:
+        self.before_get.pop(key, lambda: None)()
+        return super().get(key, span)
+
+
+def test_a_void_segment_that_is_deleted_meanwhile_is_not_damage() -> None:
+    """It was listed past a hole, which became a seal. The reading took longer than the age of
+    deletions."""
+    bucket = ChangingBucket()
+    log = WrittenLog(bucket)
+    log.create_topic("t", 2)
+    log.flush()
+    other = log.register()
+    log.append("t", 1, some_records(2))
+    hole = log.reserve(other)
+    log.append("t", 1, some_records(1))
+    past_hole = log.reserve(other)
+    log.land(past_hole, publish=False)
+    log.append("t", 0, some_records(3))
+    log.flush()
+
+    def delete_void() -> None:
+        log.void(hole)
+        bucket.delete([past_hole.key])
+
+    bucket.before_get[past_hole.key] = delete_void
+    assert ends(log, read_log(bucket)) == [(3, 0), (0, 0)]
+    assert not bucket.before_get
+
+
+def test_a_committed_segment_that_is_gone_meanwhile_is_damage() -> None:
+    bucket = ChangingBucket()
+    log = WrittenLog(bucket)
+    log.create_topic("t")
+    segment = log.flush()
+    bucket.before_get[segment.key] = lambda: bucket.delete([segment.key])
+    with pytest.raises(CorruptObjectError, match="it was listed and is gone"):
+        read_log(bucket)

@@ -21,6 +21,7 @@ class Exchange:
 
     session_s: float | None = None
     refusal: str | None = None
+    token_id: str | None = None
 
     def __init__(self, *, waits: bool = False) -> None:
         self.claimed: str | None = None

@@ -6,7 +6,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
+from bucketlog.stateless_broker.network.memory_budget import MemoryBudget, payer, pays_for
 
 
 def never() -> None:
@@ -120,14 +120,14 @@ def test_no_address_has_more_than_its_share_and_others_are_served() -> None:
     assert not budget.acquire(20, "a2", lambda: woken.append("a2"), address="a")
     assert not budget.acquire(5, "a3", lambda: woken.append("a3"), address="a")
     assert budget.acquire(40, "b", never, address="b"), "others do not stand behind it"
-    assert budget.addresses_over_share == ["a"]
+    assert budget.accounts_over_share == ["a"]
     assert budget.needed_bytes == 0
     budget.release(30, address="a")
     assert woken == ["a2"]
     assert budget.acquire(20, "a2", never, address="a")
     assert woken == ["a2", "a3"]
     assert budget.acquire(5, "a3", never, address="a")
-    assert budget.addresses_over_share == []
+    assert budget.accounts_over_share == []
 
 
 def test_more_than_a_share_is_granted_alone() -> None:
@@ -163,3 +163,43 @@ def test_what_is_taken_has_a_share_of_its_own() -> None:
     budget.release(15, address="a", is_taken=True)
     assert budget.take(10, address="a")
     assert budget.held_bytes == 40
+
+
+def test_the_addresses_of_a_tenant_share_its_part() -> None:
+    budget = MemoryBudget(100, tenant_percent_max=40)
+    woken: list[str] = []
+    assert budget.acquire(30, 1, never, address=payer("acme", "x"))
+    assert not budget.acquire(20, 2, lambda: woken.append("acme"), address=payer("acme", "y"))
+    assert budget.accounts_over_share == [payer("acme", "")]
+    assert pays_for(payer("acme", "y"), payer("acme", ""))
+    assert not pays_for(payer("globex", "y"), payer("acme", ""))
+    assert budget.acquire(40, 3, never, address=payer("globex", "x")), "others have room"
+    assert budget.acquire(30, 4, never, address="nobody's")
+    budget.release(30, address=payer("acme", "x"))
+    assert woken == ["acme"]
+    assert budget.acquire(20, 2, never, address=payer("acme", "y"))
+    assert budget.accounts_over_share == []
+    assert budget.granted_to(payer("acme", "")) == 20
+
+
+def test_an_address_waits_in_its_own_share_before_that_of_its_tenant() -> None:
+    budget = MemoryBudget(100, address_percent_max=20, tenant_percent_max=30)
+    assert budget.acquire(20, 1, never, address="acme/x")
+    assert not budget.acquire(15, 2, lambda: None, address="acme/x")
+    assert budget.accounts_over_share == ["acme/x"]
+    assert budget.acquire(10, 3, never, address="acme/y")
+    budget.release(20, address="acme/x")
+    assert budget.acquire(20, 4, never, address="acme/z")
+    assert not budget.acquire(15, 2, lambda: None, address="acme/x"), "the tenant has no room now"
+    assert budget.accounts_over_share == ["acme/"]
+    budget.forget(2)
+    assert budget.accounts_over_share == []
+
+
+def test_a_tenant_takes_no_more_than_its_part() -> None:
+    budget = MemoryBudget(100, tenant_percent_max=40)
+    assert budget.take(30, address="acme/x")
+    assert not budget.take(20, address="acme/y")
+    assert budget.take(20, address="globex/x")
+    budget.release(30, address="acme/x", is_taken=True)
+    assert budget.take(20, address="acme/y")

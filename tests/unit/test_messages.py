@@ -39,6 +39,7 @@ from bucketlog.stateless_broker.network import message_reader
 from bucketlog.stateless_broker.network.apis import Api, Request
 from bucketlog.stateless_broker.network.message_reader import LONGEST_MS
 from bucketlog.stateless_broker.network.messages import is_flexible, write_message
+from bucketlog.stateless_broker.network.request_order import UNORDERED
 from tests.fuzz.requests import Generator
 from tests.fuzz.values import World
 from tests.models.sample_requests import sample_request
@@ -335,8 +336,8 @@ def test_a_handler_of_another_api_is_seen_by_mypy() -> None:
     async def handler(request: Request, message: MetadataRequest) -> MetadataResponse:
         return {"brokers": [], "topics": []}
 
-    assert Api(METADATA, handler, NOTHING).key is ApiKey.METADATA
-    assert Api(LIST_OFFSETS, handler, NOTHING).key is ApiKey.LIST_OFFSETS  # type: ignore[arg-type]  # mypy sees it
+    assert Api(METADATA, handler, NOTHING, UNORDERED).key is ApiKey.METADATA
+    assert Api(LIST_OFFSETS, handler, NOTHING, UNORDERED).key is ApiKey.LIST_OFFSETS  # type: ignore[arg-type]  # mypy sees it
 
 
 def test_a_version_leaves_out_what_it_lacks_and_fills_in_what_nobody_gave() -> None:

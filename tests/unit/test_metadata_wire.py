@@ -61,6 +61,7 @@ def test_the_bytes_are_kios(version: int, partitions: int) -> None:
             },
         ],
         "cluster_authorized_operations": metadata.NO_OPERATIONS_KNOWN,
+        "error_code": ErrorCode.none,
     }
     brokers = [
         metadata.BrokerRow(1, "one", 9092, "zone"),

@@ -131,7 +131,7 @@ def forget_a_task(bucket: SyncBucket, written: list[FileRecords]) -> list[FileRe
     ("spoil", "message"),
     [
         (lose_one, "it is missing"),
-        (truncate, "it is no Parquet"),
+        (truncate, "it is not Parquet"),
         (tell_too_few, "it has 60 records"),
         (forget_a_task, "180 records are there, 240 were to be replayed"),
     ],
@@ -174,7 +174,7 @@ def test_what_is_no_parquet_is_never_overwritten(
     folder: Path, target: ReplayTarget, opened: FileBucket
 ) -> None:
     assert opened.create("letters/to-keep.txt", [b"dear"])
-    with pytest.raises(ConfigurationError, match=r"to-keep\.txt', which is no Parquet"):
+    with pytest.raises(ConfigurationError, match=r"to-keep\.txt', which is not Parquet"):
         replayed(target, plan_of(folder), overwrite=True)
     assert keys_of(opened) == ["letters/to-keep.txt"]
 

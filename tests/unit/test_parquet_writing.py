@@ -19,7 +19,12 @@ from bucketlog.log_reader.parquet_writing import (
     unpinned,
     write_task,
 )
-from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay, replay_options, smaller_tasks
+from bucketlog.log_reader.replay_plan import (
+    ReplayPlan,
+    plan_batch,
+    plan_replay,
+    replay_options,
+)
 from bucketlog.tiered_storage.backends.file import FileBucket
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.bucket import SyncBucket
@@ -255,15 +260,6 @@ def test_a_target_within_the_log_is_refused(url: str) -> None:
     assert beside.location.path == "production"
 
 
-def test_smaller_tasks_hold_the_same_pieces_in_the_same_order(folder: Path) -> None:
-    plan = plan_of(folder)
-    small = smaller_tasks(plan, 1)
-    assert len(small) == 6 > len(plan.tasks)
-    assert [piece for task in small for piece in task] == [
-        piece for task in plan.tasks for piece in task
-    ]
-
-
 def test_as_many_tasks_as_the_cores_can_share_evenly(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,8 +268,10 @@ def test_as_many_tasks_as_the_cores_can_share_evenly(
     count = len(plan_replay(options).tasks)
     assert count % 4
     assert len(plan_replay(options, cores=lambda: 4).tasks) == count
+    assert len(plan_batch(options, cores=lambda: 4)) == count
     monkeypatch.setattr("bucketlog.log_reader.replay_plan.EVEN_BYTES_MIN", 1)
     assert len(plan_replay(options, cores=lambda: 4).tasks) % 4 == 0
+    assert len(plan_batch(options, cores=lambda: 4)) % 4 == 0
 
 
 def test_a_plan_pins_what_the_log_was(folder: Path) -> None:

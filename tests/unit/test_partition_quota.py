@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -70,6 +71,7 @@ def changes(clock: Clock, log: Log) -> TopicChanges:
         partitions_max=10_000,
         cluster_partitions_max=50_000,
         quota=PartitionQuota(10, clock.now_s),
+        topic_defaults=TopicDefaults(),
     )
 
 
@@ -106,6 +108,7 @@ async def test_creations_and_deletions_beyond_the_quota_are_refused(
         await changes.delete(topic(1), terms=STRICT),
     ):
         assert refused.error is ErrorCode.throttling_quota_exceeded
+        assert (refused.message or "").startswith("The throttling quota has been exceeded")
         assert refused.throttle_s == pytest.approx((1000 - 10 * BURST_S) / 10)
         assert "BUCKETLOG_PARTITION_CHANGES_PER_S" in (refused.message or "")
     assert (await changes.create("m", validate_only=True, terms=STRICT)).error is ErrorCode.none
@@ -139,7 +142,11 @@ async def test_the_answer_depends_on_what_the_client_knows(
     """CreateTopics knows the error from version 6 on. An older request has 30 s to wait."""
     await changes.create("wide", partitions=1000)
     handler = TopicsHandler(
-        view=View(), changes=changes, topic_defaults=TopicDefaults({}), turns=Turns()
+        view=View(),
+        changes=changes,
+        membership=Mock(members=()),
+        topic_defaults=TopicDefaults({}),
+        turns=Turns(),
     )
     new = CreatableTopic(
         name="late", num_partitions=1, replication_factor=1, assignments=(), configs=()

@@ -118,10 +118,10 @@ def put(at: int, kind: str, value: int) -> Callable[[bytearray], None]:
 
 
 LIES: dict[str, tuple[Callable[[bytearray], None], str]] = {
-    "fewer bytes": (put(40, ">Q", INDEX.batch_bytes - 1), "do not stand before it"),
-    "far more bytes": (put(40, ">Q", 2**64 - 1), "do not stand before it"),
-    "no batches": (put(48, ">Q", 0), "do not stand before it"),
-    "more batches than bytes": (put(48, ">Q", INDEX.batch_bytes // 61 + 1), "do not stand before"),
+    "fewer bytes": (put(40, ">Q", INDEX.batch_bytes - 1), "are not before it"),
+    "far more bytes": (put(40, ">Q", 2**64 - 1), "are not before it"),
+    "no batches": (put(48, ">Q", 0), "are not before it"),
+    "more batches than bytes": (put(48, ">Q", INDEX.batch_bytes // 61 + 1), "are not before"),
     "fewer batches": (put(48, ">Q", 3), "do not agree with its index"),
     "other records": (put(56, ">Q", 8), "do not agree with its index"),
     "a higher timestamp": (put(64, ">q", 91), "do not agree with its index"),
@@ -202,7 +202,7 @@ def test_a_walk_stops_loudly_where_no_batch_stands(at: int, kind: str, value: in
     struct.pack_into(kind, damaged, len(BATCHES[0]) + at, value)
     walk = walk_batches("k", damaged, 16)
     assert next(walk).position == 16
-    with pytest.raises(CorruptObjectError, match="no batch stands there") as caught:
+    with pytest.raises(CorruptObjectError, match="there is no batch") as caught:
         next(walk)
     assert caught.value.position == 16 + len(BATCHES[0])
 
@@ -230,7 +230,7 @@ def test_a_writer_finishes_only_what_is_whole() -> None:
     with pytest.raises(InvalidDataError, match="0 batches"):
         writer.finish(1, NAME, WRITTEN_MS)
     described(writer, BATCHES[0])
-    with pytest.raises(InvalidDataError, match="no partition segment"):
+    with pytest.raises(InvalidDataError, match="not a partition segment"):
         writer.finish(107, NAME, WRITTEN_MS)
     writer.append(BATCHES[0])
     with pytest.raises(InvalidDataError, match="ends at 106"):

@@ -68,7 +68,7 @@ def test_rules_that_kafka_accepts(rules: str) -> None:
     ],
 )
 def test_rules_that_kafka_refuses(rules: str) -> None:
-    with pytest.raises(ValueError, match="is no rule: write DEFAULT or RULE:"):
+    with pytest.raises(ValueError, match="is not a rule: write DEFAULT or RULE:"):
         read_principal_rules(rules)
 
 
@@ -134,9 +134,9 @@ def test_what_a_rule_makes(name: str, rules: str, wanted: str | None) -> None:
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ("RULE:(/x/", "no regular expression of Python"),
+        ("RULE:(/x/", "not a regular expression of Python"),
         ("RULE:a/$x/", r"write \$1 for the first group"),
-        ("DEFAUL", "'DEFAUL' is no rule"),
+        ("DEFAUL", "'DEFAUL' is not a rule"),
     ],
 )
 def test_a_wrong_rule_is_named_at_start(rules: str, words: str) -> None:

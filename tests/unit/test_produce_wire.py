@@ -1,11 +1,13 @@
 """The Produce codec against kio's, which is generated from Kafka's own schemas."""
 
+import uuid
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import RefusedRecord
+from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.frames import (
@@ -25,6 +27,10 @@ from tests.rigs.wire_client import (
 REFUSED = (RefusedRecord(3, "no key"), RefusedRecord(70_000, "the third"))
 VERSIONS = range(produce.MIN_VERSION, produce.MAX_VERSION + 1)
 BATCH = build_batch([(b"key", b"value")])
+IDS = {
+    name: uuid.UUID(int=number)
+    for number, name in enumerate(["first", "nothing", "später", "a", "b", "t"])
+}
 
 
 def encoded(version: int, **values: Any) -> memoryview:
@@ -37,8 +43,22 @@ def body_of(frame: memoryview, version: int) -> FrameReader:
     return FrameReader(frame, len("header"), flexible=version >= produce.FLEXIBLE_FROM)
 
 
+def named(version: int, name: str) -> dict[str, Any]:
+    """The field of a request that names a topic."""
+    return {"topic_id": IDS[name]} if version >= produce.TOPIC_IDS_FROM else {"name": name}
+
+
+def name_of(topic_id: TopicId) -> str:
+    (name,) = (name for name, each in IDS.items() if each.bytes == topic_id)
+    return name
+
+
+def id_of(version: int, name: str) -> TopicId | None:
+    return TopicId(IDS[name].bytes) if version >= produce.TOPIC_IDS_FROM else None
+
+
 def read(frame: memoryview, version: int) -> produce.ProduceRequest:
-    return produce.read_request(body_of(frame, version))
+    return produce.read_request(body_of(frame, version), version, name_of)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -50,23 +70,24 @@ def test_requests(version: int) -> None:
         timeout=12_345,
         topic_data=[
             {
-                "name": "first",
+                **named(version, "first"),
                 "partition_data": [
                     {"index": 0, "records": BATCH},
                     {"index": 2**31 - 1, "records": None},
                 ],
             },
-            {"name": "nothing", "partition_data": []},
-            {"name": "später", "partition_data": [{"index": 7, "records": b""}]},
+            {**named(version, "nothing"), "partition_data": []},
+            {**named(version, "später"), "partition_data": [{"index": 7, "records": b""}]},
         ],
     )
     request = read(frame, version)
     assert request.transactional_id == (None if version % 2 else "transaction")
     assert (request.acks, request.timeout_ms) == (-1, 12_345)
+    first = id_of(version, "first")
     assert request.partitions == [
-        ProducePartitionData("first", 0, memoryview(BATCH)),
-        ProducePartitionData("first", 2**31 - 1, None),
-        ProducePartitionData("später", 7, memoryview(b"")),
+        ProducePartitionData("first", 0, memoryview(BATCH), first),
+        ProducePartitionData("first", 2**31 - 1, None, first),
+        ProducePartitionData("später", 7, memoryview(b""), id_of(version, "später")),
     ]
 
 
@@ -81,18 +102,18 @@ def test_requests_in_slices(version: int, items: int) -> None:
         version,
         acks=-1,
         timeout=1,
-        topic_data=[{"name": name, "partition_data": data} for name, data in topics],
+        topic_data=[{**named(version, name), "partition_data": data} for name, data in topics],
     )
     whole = read(frame, version)
     found = [(part.topic, part.partition, bytes(part.records or b"")) for part in whole.partitions]
     assert found == [("a", 0, b"\0"), ("a", 1, b"last"), ("a", 2, b"\2"), ("b", 1, b"again")]
-    reader = produce.RequestReader(body_of(frame, version))
+    reader = produce.RequestReader(body_of(frame, version), version, name_of)
     slices = 1
     while not reader.read(items):
         slices += 1
     assert reader.request() == whole
     assert slices >= 6 / items
-    cut = produce.RequestReader(body_of(frame[:-2], version))
+    cut = produce.RequestReader(body_of(frame[:-2], version), version, name_of)
     with pytest.raises(MalformedRequestError):
         [cut.read(items) for _ in range(20)]
 
@@ -100,7 +121,8 @@ def test_requests_in_slices(version: int, items: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_records_are_views_of_the_frame(version: int) -> None:
     rows = [{"index": 0, "records": BATCH}]
-    values = {"acks": 1, "timeout": 1, "topic_data": [{"name": "t", "partition_data": rows}]}
+    topics = [{**named(version, "t"), "partition_data": rows}]
+    values = {"acks": 1, "timeout": 1, "topic_data": topics}
     frame = memoryview(bytearray(encoded(version, **values)))
     (part,) = read(frame, version).partitions
     assert part.records is not None
@@ -116,11 +138,14 @@ def test_responses(version: int) -> None:
         ProduceResult("b", 1, ErrorCode.none, 5, 1_700_000_000_123, 2, None),
         ProduceResult("b", 2, ErrorCode.invalid_record, -1, -1, -1, "no key", REFUSED),
     ]
+    results = [each._replace(topic_id=id_of(version, each.topic)) for each in results]
     body = produce.write_response(version, results)
     header = b"\0\0\0\x07" + (b"\0" if version >= produce.FLEXIBLE_FROM else b"")
     correlation_id, response = decode_response(ApiKey.PRODUCE, version, header + body)
     assert correlation_id == 7
-    assert [topic.name for topic in response.responses] == ["a", "b"]
+    key = "topic_id" if version >= produce.TOPIC_IDS_FROM else "name"
+    found = [getattr(topic, key) for topic in response.responses]
+    assert found == [named(version, name)[key] for name in ("a", "b")]
     rows = [row for topic in response.responses for row in topic.partition_responses]
     assert [(row.index, row.error_code, row.base_offset) for row in rows] == [
         (0, ErrorCode.none, 2**40),
@@ -144,7 +169,8 @@ def test_responses(version: int) -> None:
 @pytest.mark.parametrize("version", range(8, produce.MAX_VERSION + 1))
 def test_an_error_message_is_shortened(version: int) -> None:
     """A message may quote a topic of 32,767 bytes, the limit of a string of version 8."""
-    result = ProduceResult("t" * 32_767, 0, 3, -1, -1, -1, "ä" * 40_000)
+    topic_id = id_of(version, "t")
+    result = ProduceResult("t" * 32_767, 0, 3, -1, -1, -1, "ä" * 40_000, (), topic_id)
     body = produce.write_response(version, [result])
     head = b"\0" * (5 if version >= produce.FLEXIBLE_FROM else 4)
     _, response = decode_response(ApiKey.PRODUCE, version, head + body)

@@ -94,12 +94,15 @@ def test_commands_take_it(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: C
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("profile = 1\n", "'profile' is no name"),
-        ("profile =\n", "is no TOML: "),
-        ("[profile.a]\n", "'profile' is no name"),
+        ("profile = 1\n", "'profile' is not a name"),
+        ("profile =\n", "is not TOML: "),
+        ("[profile.a]\n", "'profile' is not a name"),
         ("[other]\n", "unknown key 'other'"),
-        ('profile = "a"\n[profiles.a]\nbootstrp = "x:1"\n', "is 'bootstrap' meant?"),
-        ('profile = "a"\n[profiles.a]\nbootstrap = ["x:1"]\n', "profiles.a.bootstrap is no text"),
+        ('profile = "a"\n[profiles.a]\nbootstrp = "x:1"\n', "did you mean 'bootstrap'?"),
+        (
+            'profile = "a"\n[profiles.a]\nbootstrap = ["x:1"]\n',
+            "profiles.a.bootstrap is not a text",
+        ),
         ('profile = "b"\n[profiles.a]\n', "there is no profile 'b'"),
     ],
 )
@@ -123,7 +126,7 @@ def test_set_and_use(file: Path, capsys: Capture) -> None:
     assert file.stat().st_mode & 0o077 == 0
     capsys.readouterr()
     assert main(["config", "set", "bootstrp", "x:1"]) == 2
-    assert "is 'bootstrap' meant?" in capsys.readouterr().err
+    assert "did you mean 'bootstrap'?" in capsys.readouterr().err
     assert main(["config", "use", "nope"]) == 2
     assert main(["config", "set", "profile", "x"]) == 2
     assert main(["--profile", "a b", "config", "set", "bootstrap", "x:1"]) == 2

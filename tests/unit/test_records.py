@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
@@ -22,7 +23,15 @@ from bucketlog.log_format.batch import (
 )
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import MAX_OFFSET
-from bucketlog.log_format.records import DecodedRecord, Header, decode_records, encode_batch
+from bucketlog.log_format.records import (
+    DecodedRecord,
+    Header,
+    decode_headers,
+    decode_records,
+    encode_batch,
+    record_spans,
+    records_payload,
+)
 
 RECORDS = [
     DecodedRecord(40, 1_700_000_000_123, b"key", b"value", (Header("a", b"1"), Header("b", None))),
@@ -211,3 +220,17 @@ print(decode_batches(bytes.fromhex({batch!r}), [0]).offset.to_pylist())
         check=False,
     )
     assert done.stdout == "[40, 41, 42]\n", done.stderr
+
+
+def test_headers_that_are_only_counted_cost_no_memory() -> None:
+    many = DecodedRecord(0, 0, b"k", b"v", (Header("", b""),) * 200_000)
+    batch = encode_batch([many], codec=Codec.ZSTD)
+    header = read_header(batch)
+    payload = bytes(records_payload(batch, header))
+    tracemalloc.start()
+    (record,) = record_spans(payload, header)
+    first = decode_headers(payload, record, headers_max=3)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (record.header_count, first) == (200_000, many.headers[:3])
+    assert peak_bytes < 50_000

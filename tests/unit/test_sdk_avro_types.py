@@ -141,7 +141,7 @@ def test_what_no_schema_can_say() -> None:
             Avro(cls)
     with pytest.raises(ConfigurationError, match="Avro name"):
         Avro(Point, name="com..1x")
-    with pytest.raises(ConfigurationError, match="no record"):
+    with pytest.raises(ConfigurationError, match="not a record"):
         Avro(str, aliases=["x"])
 
 

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 
 import bucketlog
 from bucketlog.client.kafka_errors import ADVICE, KAFKA_NAMES, UNADVISED, log_error
+from bucketlog.client.sending import encoded
 from bucketlog.log_format.errors import ConfigurationError, LogError
 
 LIBRDKAFKA_NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
@@ -120,3 +121,28 @@ def test_the_errors_of_the_documents_are_names_of_the_package() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing_here"):
         _ = bucketlog.nothing_here  # type: ignore[attr-defined]  # that is the point
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 1e12])
+def test_timeouts_are_checked_before_librdkafka_sees_them(timeout_s: float) -> None:
+    for connect in (bucketlog.connect, bucketlog.aconnect):
+        with pytest.raises(ConfigurationError, match="timeout_s is"):
+            connect("127.0.0.1:1", timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"partition": -1}, "partition -1 of topic 't'"),
+        ({"partition": 2**31}, "partition 2147483648 of topic 't'"),
+        ({"timestamp_ms": -(2**63) - 1}, "timestamp_ms is -9223372036854775809"),
+        ({"timestamp_ms": 2**63}, "timestamp_ms is 9223372036854775808"),
+    ],
+)
+def test_numbers_are_checked_before_librdkafka_sees_them(
+    options: dict[str, int], message: str
+) -> None:
+    numbers = {"partition": None, "timestamp_ms": None, **options}
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        encoded(bucketlog.Topic("t"), b"", None, None, **numbers)
+    assert " to " in caught.value.remedy

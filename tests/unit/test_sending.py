@@ -15,7 +15,7 @@ class Target:
     def __init__(
         self, size_bytes: int = 1_000, *, budget: MemoryBudget | None = None, host: str = "a"
     ) -> None:
-        self.host = host
+        self.payer = host
         self.due_bytes = self.unsent_bytes = self.held_bytes = size_bytes
         self.taken_bytes = 0
         self.closed = ""
@@ -40,7 +40,7 @@ class Target:
 
     def _release(self) -> None:
         if self._budget is not None:
-            self._budget.release(self.held_bytes, address=self.host)
+            self._budget.release(self.held_bytes, address=self.payer)
         self.held_bytes = 0
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from bucketlog.stateless_broker.fetch.shared_catch_up import SharedCatchUp
+from bucketlog.stateless_broker.fetch.shared_catch_up import INTERVAL_S, SharedCatchUp
+from bucketlog.stateless_broker.supervision import Supervisor
 from tests.rigs.broker_rig import until
+from tests.rigs.patience import PATIENCE_S
 
 
 class Feed:
@@ -15,12 +17,13 @@ class Feed:
 
     def __init__(self) -> None:
         self.calls: list[asyncio.Future[bool]] = []
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.supervisor = Supervisor()
+        self.failures: list[Exception] = []
         self.catch_up = SharedCatchUp(self._catch_up, self._spawn)
 
-    def _spawn(self, work: Coroutine[Any, Any, None], _: str) -> None:
-        task = asyncio.create_task(work)
-        self.tasks.add(task)
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        self.task = self.supervisor.spawn(work, name, on_failure=self.failures.append)
+        return self.task
 
     async def _catch_up(self) -> bool:
         self.calls.append(asyncio.get_running_loop().create_future())
@@ -47,6 +50,31 @@ async def test_those_who_ask_meanwhile_share_the_next_one() -> None:
     assert len(feed.calls) == 2
 
 
+async def test_an_interval_lies_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noting(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    feed = Feed()
+    now_s = 100.0
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "time", lambda: now_s)
+    monkeypatch.setattr("bucketlog.stateless_broker.fetch.shared_catch_up.asyncio.sleep", noting)
+    for elapsed_s, paused_s in ((0.0, 0.0), (INTERVAL_S / 4, 0.75 * INTERVAL_S), (1.0, 0.0)):
+        now_s += elapsed_s
+        calls = len(feed.calls)
+        pauses.clear()
+        (asking,) = await asked(feed, 1)
+        while len(feed.calls) == calls:
+            await sleep(0)
+        assert [pause for pause in pauses if pause] == pytest.approx([paused_s] if paused_s else [])
+        feed.calls[-1].set_result(True)
+        assert await asking
+
+
 async def test_one_who_gives_up_takes_nothing_from_the_others() -> None:
     feed = Feed()
     first, second = await asked(feed, 2)
@@ -62,6 +90,47 @@ async def test_an_end_in_the_middle_is_told_as_not_known() -> None:
     feed = Feed()
     (asking,) = await asked(feed, 1)
     await until(lambda: len(feed.calls) == 1)
-    for task in feed.tasks:
-        task.cancel()
+    await feed.supervisor.cancel_all()
     assert await asking is False
+
+
+async def test_an_end_before_the_first_step_is_told_as_not_known() -> None:
+    feed = Feed()
+    asking = await asked(feed, 2)
+    feed.task.cancel()
+    await asyncio.wait({feed.task})
+    assert not feed.calls
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*asking) == [False, False]
+    await works(feed)
+
+
+async def test_an_end_before_its_turn_is_told_as_not_known() -> None:
+    feed = Feed()
+    (first,) = await asked(feed, 1)
+    await until(lambda: len(feed.calls) == 1)
+    (second,) = await asked(feed, 1)
+    await asyncio.sleep(0)
+    await feed.supervisor.cancel_all()
+    async with asyncio.timeout(PATIENCE_S):
+        assert [await first, await second] == [False, False]
+    await works(feed)
+
+
+async def test_a_failure_is_told_as_not_known() -> None:
+    feed = Feed()
+    (asking,) = await asked(feed, 1)
+    await until(lambda: len(feed.calls) == 1)
+    feed.calls[0].set_exception(ValueError("damaged"))
+    assert await asking is False
+    assert [str(failure) for failure in feed.failures] == ["damaged"]
+    await works(feed)
+
+
+async def works(feed: Feed) -> None:
+    """Whoever asks next gets the result of a new one."""
+    calls = len(feed.calls)
+    (later,) = await asked(feed, 1)
+    await until(lambda: len(feed.calls) == calls + 1)
+    feed.calls[-1].set_result(True)
+    assert await later

@@ -12,7 +12,7 @@ from bucketlog.log_reader.planning import planned_tasks
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.bucket import Body, Span, Suffix
 from tests.rigs.checkpoints import write_checkpoint
-from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_log import ReservedSegment, WrittenLog, some_records
 from tests.rigs.written_tier import WrittenTier, batches_in
 
 BASE = {"path": "file:///logs", "subscribe": "a"}
@@ -102,7 +102,7 @@ def test_what_stands_in_a_tier_is_committed(log: WrittenLog) -> None:
     assert shown(log, **UNCOMMITTED) == [0, 1, 2, *later]
 
 
-def _committed(log: WrittenLog) -> Reserved:
+def _committed(log: WrittenLog) -> ReservedSegment:
     log.end_transaction(7, commit=True)
     return log.flush()
 

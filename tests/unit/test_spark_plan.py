@@ -79,7 +79,7 @@ def test_selections() -> None:
         ({**PATH, "subscribePattern": "("}, "subscribePattern"),
         ({**PATH, "assign": "a"}, "does not parse"),
         ({**PATH, "assign": '{"a":0}'}, "does not parse"),
-        ({**PATH, "assign": '{"a":[0],"a":[1]}'}, "'a' stands there twice"),
+        ({**PATH, "assign": '{"a":[0],"a":[1]}'}, "'a' is there twice"),
         ({**PATH, "assign": '{"a":[false]}'}, "does not parse"),
         ({**PATH, "subscribe": "a", "startingOffsets": '{"a":{"0":1},"a":{"0":9}}'}, "'a' .*twice"),
         ({**PATH, "subscribe": "a", "endingOffsets": '{"a":{"0":1,"0":9}}'}, "'0' .*twice"),

@@ -294,3 +294,13 @@ def test_ends_make_no_sense_in_a_stream() -> None:
     options = parse_options({"path": "/x", "subscribe": "a", "endingOffsets": "latest"})
     with pytest.raises(ConfigurationError, match="no end"):
         check_stream(options)
+
+
+def test_ids_of_topics_are_not_for_a_stream() -> None:
+    ids = f'{{"a": "{UUID(int=1)}"}}'
+    options = parse_options({"path": "/x", "subscribe": "a", "topicIds": ids})
+    with pytest.raises(ConfigurationError, match="topicIds are for a batch read"):
+        check_stream(options)
+    for wrong in ("a", '{"a": "1"}', '["a"]'):
+        with pytest.raises(ConfigurationError, match="topicIds"):
+            parse_options({"path": "/x", "subscribe": "a", "topicIds": wrong})

@@ -52,7 +52,7 @@ def test_unknown_settings_are_named_in_one_line(
     load_settings()
     lines = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(lines) == 2
-    assert "is BUCKETLOG_PUTS_IN_FLIGHT meant?" in lines[0]
+    assert "did you mean BUCKETLOG_PUTS_IN_FLIGHT?" in lines[0]
     assert "BUCKETLOG_RETENSHUN, BUCKETLOG_Z10" in lines[1]
     assert "and 6 more" in lines[1]
     assert "secret" not in str(lines)

@@ -40,3 +40,21 @@ async def test_a_failure_is_reported() -> None:
     await supervisor.spawn(work(), "failing", on_failure=failures.append)
     assert [str(error) for error in failures] == ["injected"]
     await supervisor.cancel_all()
+
+
+async def test_a_task_is_not_cancelled_before_its_first_step() -> None:
+    """Others wait for what it does in `finally`. It spawns another one at its end."""
+    supervisor = Supervisor()
+    ended: list[str] = []
+
+    async def work(name: str, *then: str) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append(name)
+            for each in then:
+                supervisor.spawn(work(each), each, on_failure=lambda _: None)
+
+    supervisor.spawn(work("first", "second"), "first", on_failure=lambda _: None)
+    await supervisor.cancel_all()
+    assert ended == ["first", "second"]

@@ -10,7 +10,7 @@ from bucketlog.log_format.records import DecodedRecord, encode_batch
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Body, Span, Suffix
 from tests.models.partition_batches import PARTITION, Planned, made
-from tests.rigs.tiered_log import MIB, SECOND, Around, TieredLog
+from tests.rigs.tiered_log import MIB, SECOND, BucketAroundLog, TieredLog
 
 SIZE = 100_100
 """One of `filled` fits, two do not."""
@@ -122,7 +122,7 @@ async def test_manifests_are_read_once() -> None:
     assert log.gets == 1 + len(rows)
 
 
-class _Swapping(Around):
+class _Swapping(BucketAroundLog):
     """The first segment is merged, and its object gone, at the moment that somebody reads it."""
 
     again = True
@@ -173,7 +173,7 @@ async def test_what_stands_before_a_missing_object_is_answered() -> None:
     assert (await log.fetch(2)).error is ErrorCode.kafka_storage_error
 
 
-class _Retention(Around):
+class _Retention(BucketAroundLog):
     """The log start moves while somebody reads."""
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
@@ -187,7 +187,7 @@ async def test_nothing_is_answered_once_the_log_start_has_come_by() -> None:
     log.append(batches)
     log.split(batches, 0)
     found = await log.fetch(5)
-    assert (found.error, found.log_start, found.data) == (ErrorCode.offset_out_of_range, 6, b"")
+    assert (found.error, found.log_start, found.data) == (ErrorCode.offset_out_of_range, -1, b"")
     assert (await log.fetch(6, 1)).data == batches[6]
     assert (await log.fetch(5)).error is ErrorCode.offset_out_of_range
 

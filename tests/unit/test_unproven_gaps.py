@@ -7,7 +7,7 @@ import pytest
 from bucketlog.metadata.facts import LogStartPayload, LogStartsMoved
 from bucketlog.metadata.view import View
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
-from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_log import ReservedSegment, WrittenLog, some_records
 
 
 class Shown:
@@ -24,12 +24,12 @@ class Shown:
         """Write and show what was appended."""
         self.show(self.log.reserve())
 
-    def reserve(self) -> Reserved:
+    def reserve(self) -> ReservedSegment:
         """Three records of partition 0, by a broker that may die."""
         self.log.append("t", 0, some_records(3))
         return self.log.reserve(self.other)
 
-    def show(self, reserved: Reserved) -> None:
+    def show(self, reserved: ReservedSegment) -> None:
         self.log.land(reserved)
         self.view.apply(reserved.index)
 

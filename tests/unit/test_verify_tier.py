@@ -120,7 +120,7 @@ def test_a_batch_that_no_object_reaches_is_named(tiered: Tiered) -> None:
     tiered.log.flush()
     ((key, reason),) = found(tiered.verify())
     assert key.startswith("log/")
-    assert reason == "the batch at offset 0 stands in no object of its tier"
+    assert reason == "the batch at offset 0 is in no object of its tier"
 
 
 def test_an_object_that_is_not_what_its_row_says(tiered: Tiered) -> None:

@@ -12,7 +12,7 @@ import bucketlog
 from bucketlog.cli.main import main
 from bucketlog.log_reader.options import parse_options
 from bucketlog.log_reader.planning import planned_tasks
-from bucketlog.log_reader.withheld import Withheld, warning_of
+from bucketlog.log_reader.withheld import WithheldRecords, warning_of
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
@@ -112,6 +112,6 @@ def test_its_report_has_their_number(
 
 
 def test_a_warning_names_some_partitions_of_many() -> None:
-    text = warning_of([Withheld("t", number, 2) for number in range(12)])
+    text = warning_of([WithheldRecords("t", number, 2) for number in range(12)])
     assert text.startswith("left out: 24 of the newest records, in t-0, t-1, ")
     assert "t-8, t-9 and 2 more. " in text

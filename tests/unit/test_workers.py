@@ -25,15 +25,15 @@ import os, signal, sys, time
 def say(word):
     with open(os.environ["TOLD"], "a") as told:
         print(word, os.environ["NUMBER"], os.getpid(), file=told)
-def end(*_):
-    say("stopped")
-    sys.exit(int(os.environ.get("LAST_CODE", "0")))
-signal.signal(signal.SIGTERM, signal.SIG_IGN if "DEAF" in os.environ else end)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 say("started")
 if "CODE" in os.environ:
     sys.exit(int(os.environ["CODE"]))
-while True:
+while "DEAF" in os.environ:
     time.sleep(60)
+signal.sigwait([signal.SIGTERM])
+say("stopped")
+sys.exit(int(os.environ.get("LAST_CODE", "0")))
 """
 """Tells what it does, and ends as it is told."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.spark_jobs.ingest.progress import (
+from bucketlog.log_reader.tables.progress import (
     Gap,
     LogPartition,
     TopicEnds,
