@@ -19,6 +19,7 @@ import pytest
 from kafka.admin import NewTopic
 from kafka.errors import TopicAuthorizationFailedError
 
+from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants
 from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.infra.containers_here import running_broker
 from tests.infra.programs import installed
@@ -41,12 +42,28 @@ from tests.servers.components import Components
 SECURED = NEEDED | {
     "protocol": "SASL_SSL",
     "tls": {"secretName": "broker-tls", "clientAuth": "requested"},
-    "logins": {"keySecretName": "credentials", "mechanisms": ["SCRAM-SHA-512", "PLAIN"]},
+    "logins": {
+        "keySecretName": "credentials",
+        "delegationTokenKeySecretName": "token-keys",
+        "mechanisms": ["SCRAM-SHA-512", "PLAIN"],
+    },
     "authorization": {"enabled": True, "superUsers": ["User:admin"]},
     "redis": {"secretName": "bucketlog-redis", "tlsSecretName": "redis-tls"},
     "settings": {"BUCKETLOG_SSL_RELOAD_INTERVAL_MS": "100"},
 }
+PROVIDER = {
+    "jwksUrl": "https://login.example.com/certs",
+    "issuer": "https://login.example.com",
+    "audiences": ["kafka", "tests"],
+    "caSecretName": "provider-ca",
+}
+TOKENS = NEEDED | {
+    "protocol": "SASL_SSL",
+    "tls": {"secretName": "broker-tls"},
+    "logins": {"mechanisms": ["OAUTHBEARER"], "oauthbearer": PROVIDER},
+}
 SSL = NEEDED | {"protocol": "SSL", "tls": {"secretName": "broker-tls", "clientAuth": "required"}}
+TENANTS = SECURED | {"tenants": {"file": '[acme]\n\n[globex]\nsuper_users = "User:root"\n'}}
 PASSWORD = "a password"
 POD_DOMAIN = "demo-brokers.default.svc.cluster.local"
 POD_NAME = f"127-0-0-1.{POD_DOMAIN}"
@@ -69,7 +86,9 @@ def environment_of(pod: Manifest) -> dict[str, str]:
     return {one["name"]: one.get("value", "") for one in broker["env"]}
 
 
-@pytest.mark.parametrize("values", [SECURED, SSL], ids=["SASL_SSL", "SSL"])
+@pytest.mark.parametrize(
+    "values", [SECURED, SSL, TOKENS, TENANTS], ids=["SASL_SSL", "SSL", "tokens", "tenants"]
+)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_knows_every_field(
     values: dict[str, Any], version: str, render: Render, components: Components
@@ -91,13 +110,34 @@ def test_only_secrets_that_are_needed_are_mounted(render: Render) -> None:
             for one in pod_of(render(values))["volumes"]
             if "secret" in one
         }
-        for name, values in (("needed", NEEDED), ("SSL", SSL), ("SASL_SSL", SECURED))
+        for name, values in (
+            ("needed", NEEDED),
+            ("SSL", SSL),
+            ("SASL_SSL", SECURED),
+            ("tokens", TOKENS),
+        )
     }
     assert found == {
         "needed": set(),
         "SSL": {"broker-tls"},
-        "SASL_SSL": {"broker-tls", "credentials", "redis-tls"},
+        "SASL_SSL": {"broker-tls", "credentials", "token-keys", "redis-tls"},
+        "tokens": {"broker-tls", "provider-ca"},
     }
+
+
+def test_a_broker_accepts_the_provider_of_tokens(
+    render: Render, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = environment_of(pod_of(render(TOKENS)))
+    names = {name for name in variables if "OAUTHBEARER" in name or "SASL" in name}
+    for name in names:
+        monkeypatch.setenv(name, variables[name])
+    settings = BrokerSettings(bucket_url="memory:")
+    assert settings.sasl_mechanisms == "OAUTHBEARER"
+    assert settings.oauthbearer_issuer == PROVIDER["issuer"]
+    assert settings.oauthbearer_audiences == "kafka,tests"
+    assert str(settings.oauthbearer_jwks_ca_file) == "/etc/bucketlog/provider/ca.crt"
+    assert "BUCKETLOG_CREDENTIALS_KEY_FILE" not in variables
 
 
 def test_nobody_without_a_name_is_a_super_user_of_a_listener_without_logins(render: Render) -> None:
@@ -108,9 +148,63 @@ def test_nobody_without_a_name_is_a_super_user_of_a_listener_without_logins(rend
     assert "ADMIN" not in environment_of(pod_of(render(SSL)))["BUCKETLOG_LISTENERS"]
 
 
+def test_a_broker_reads_the_file_of_tenants(
+    render: Render, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests = render(TENANTS)
+    (settings,) = of_kind(manifests, "ConfigMap")
+    pod, variables = pod_of(manifests), environment_of(pod_of(manifests))
+    assert {"name": settings["metadata"]["name"]} in [
+        one.get("configMap") for one in pod["volumes"]
+    ]
+    folder, _, name = variables["BUCKETLOG_TENANTS_FILE"].rpartition("/")
+    assert folder in [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]]
+    file = tmp_path / name
+    file.write_text(settings["data"][name])
+    for name, value in variables.items():
+        if name.startswith("BUCKETLOG_") and value:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("BUCKETLOG_TENANTS_FILE", str(file))
+    monkeypatch.setenv("BUCKETLOG_REDIS_URL", "redis://sequencer")
+    monkeypatch.setenv("BUCKETLOG_ADVERTISED_LISTENERS", f"SASL_SSL://{POD_NAME}:9092")
+    plans = load_tenants(BrokerSettings())
+    assert {plan.name: plan.settings.super_users for plan in plans} == {
+        "acme": "User:admin",
+        "globex": "User:root",
+    }
+    assert {plan.listeners[0].advertised_host for plan in plans} == {POD_NAME}
+    (deployment,) = of_kind(manifests, "Deployment")
+    (other,) = of_kind(render(TENANTS | {"tenants": {"file": "[acme]\n"}}), "Deployment")
+    annotations = [
+        one["spec"]["template"]["metadata"]["annotations"] for one in (deployment, other)
+    ]
+    assert annotations[0] != annotations[1], "brokers restart when the file changes"
+
+
 REFUSED = {
+    "tenants without logins": (SSL | {"tenants": {"file": "[acme]"}}, "protocol"),
     "TLS without a certificate": (SECURED | {"tls": {}}, "/tls/secretName"),
     "logins without a key": (SECURED | {"logins": {}}, "/logins/keySecretName"),
+    "tokens without a provider": (
+        TOKENS | {"logins": {"mechanisms": ["OAUTHBEARER"]}},
+        "/logins/oauthbearer",
+    ),
+    "tokens without TLS": (TOKENS | {"protocol": "SASL_PLAINTEXT"}, "protocol"),
+    "tokens and passwords without a key": (
+        TOKENS | {"logins": {"mechanisms": ["OAUTHBEARER", "PLAIN"], "oauthbearer": PROVIDER}},
+        "/logins/keySecretName",
+    ),
+    "delegation tokens without SCRAM": (
+        SECURED
+        | {
+            "logins": {
+                "keySecretName": "k",
+                "delegationTokenKeySecretName": "t",
+                "mechanisms": ["PLAIN"],
+            }
+        },
+        "/logins/mechanisms",
+    ),
     "an unknown protocol": (NEEDED | {"protocol": "TLS"}, "protocol"),
     "an unknown mechanism": (
         SECURED | {"logins": {"keySecretName": "k", "mechanisms": ["GSSAPI"]}},
@@ -230,6 +324,8 @@ def pod(render: Render, tmp_path: Path, redis_url: str) -> Iterator[Pod]:
     pod.present("first")
     keys = write_key_file(tmp_path / "keys").read_bytes()
     Mounted(secrets["logins"]).update({"credentials.keys": keys})
+    token_keys = write_key_file(tmp_path / "token_keys").read_bytes()
+    Mounted(secrets["tokens"]).update({"tokens.keys": token_keys})
     variables = {name: here(text) for name, text in environment_of(found).items()} | {
         "POD_IP": "127.0.0.1",
         "BUCKETLOG_BUCKET_URL": f"file://{tmp_path}/bucket",

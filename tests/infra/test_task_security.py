@@ -35,7 +35,12 @@ def containers(workshop: Workshop) -> list[dict[str, Any]]:
         for change in workshop.plans(workshop.copy / MODULE)
         if change["type"] == "aws_ecs_task_definition"
     ]
-    (found, _) = [plan for plan in plans if SECURED in json.dumps(plan)]
+    texts = [json.dumps(plan) for plan in plans]
+    (found, _) = [
+        plan
+        for plan, text in zip(plans, texts, strict=True)
+        if "CREDENTIALS_KEYS" in text and "TENANTS_TOML" not in text
+    ]
     assert isinstance(found, list)
     return found
 
@@ -62,6 +67,7 @@ def task(containers: list[dict[str, Any]], tmp_path: Path, redis_url: str) -> It
         "TLS_KEY": issued.key.read_text(),
         "TLS_CA": authority.pem.decode(),
         "CREDENTIALS_KEYS": key_file.read_text(),
+        "TOKEN_KEYS": write_key_file(tmp_path / "token_keys").read_text(),
         "ADMIN_PASSWORD": PASSWORD,
         "BUCKETLOG_REDIS_URL": redis_url,
     }
@@ -104,13 +110,13 @@ def task(containers: list[dict[str, Any]], tmp_path: Path, redis_url: str) -> It
 
 def test_the_broker_has_the_secrets_in_private_files_alone(task: Task) -> None:
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in task.files.iterdir()}
-    names = ("tls.crt", "tls.key", "ca.crt", "credentials.keys")
+    names = ("tls.crt", "tls.key", "ca.crt", "credentials.keys", "tokens.keys")
     assert found == dict.fromkeys(names, 0o600)
     process = Path(f"/proc/{task.pid}/environ")
     if process.exists():
         assert b"PRIVATE KEY" not in process.read_bytes()
         names_left = {line.partition(b"=")[0] for line in process.read_bytes().split(b"\0")}
-        assert not names_left & {b"TLS_KEY", b"CREDENTIALS_KEYS"}
+        assert not names_left & {b"TLS_KEY", b"CREDENTIALS_KEYS", b"TOKEN_KEYS"}
 
 
 def test_the_certificate_has_the_name_that_clients_are_sent_to(task: Task) -> None:

@@ -17,6 +17,7 @@ from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.infra import costs, pages
 from tests.infra.programs import EXAMPLES, MODULES, ROOT
+from tests.rigs.patience import PATIENCE_S
 
 BROKER = (MODULES / "broker" / "main.tf").read_text()
 PREFIX = "BUCKETLOG_"
@@ -58,7 +59,7 @@ def test_a_task_advertises_its_address_and_is_the_broker_itself(tmp_path: Path) 
     with subprocess.Popen(
         ["/bin/sh", "-c", start_of_a_task()], env=environment, stdout=subprocess.PIPE, text=True
     ) as process:
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=PATIENCE_S)
     pid, address, *command = said.split()
     assert int(pid) == process.pid, "signals would go to a shell"
     assert ipaddress.ip_address(address).version == 4

@@ -68,6 +68,8 @@ def list_offset(
     }
     if version >= 2:
         values["isolation_level"] = 0
+    if version >= 10:
+        values["timeout"] = 1000
     answer = client.call(ApiKey.LIST_OFFSETS, version, **values)
     row = answer.topics[0].partitions[0]
     return int(row.error_code), row.offset, _milliseconds(row.timestamp)

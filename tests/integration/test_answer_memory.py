@@ -54,3 +54,15 @@ async def test_a_fetch_of_nothing_needs_no_memory(rig: Rig) -> None:
     answer = await rig.call(ApiKey.FETCH, 11, **fetch_values("t", {0: 0}))
     assert answer.responses[0].partitions[0].error_code is ErrorCode.none
     rig.node.answers.release(size, address="192.0.2.1")
+
+
+async def test_a_long_answer_without_records_waits_for_memory(rig: Rig) -> None:
+    """Each unknown partition is in the answer, with its error."""
+    size = await occupied(rig)
+    values = fetch_values("unknown", dict.fromkeys(range(1_000), 0))
+    waiting = rig.send(ApiKey.FETCH, 11, **values)
+    await until(lambda: rig.node.answers.needed_bytes > 0)
+    rig.node.answers.release(size, address="192.0.2.1")
+    answer = await waiting
+    assert len(answer.responses[0].partitions) == 1_000
+    assert rig.node.answers.held_bytes == 0

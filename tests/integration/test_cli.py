@@ -36,7 +36,7 @@ def test_topics(shell: Shell, name: str) -> None:
     assert "--if-not-exists" in complaint
     shell.ok("topic", "create", name, "--if-not-exists")
     complaint = shell.failing(2, "topic", "create", name, "--if-not-exists", "-p", "4")
-    assert "has 3 partitions, not 4 (`bucketlog apply` gives a topic more" in complaint
+    assert "has 3 partitions, not 4 (`bucketlog topic add-partitions" in complaint
     rows = json.loads(shell.ok("topic", "list", "-o", "json"))
     assert {"topic": name, "partitions": 3} in rows
     assert name.encode() in shell.ok("topic", "list")
@@ -68,6 +68,16 @@ def test_keys_and_a_file(shell: Shell, name: str, tmp_path: Path) -> None:
     shell.ok("produce", name, str(lines), "-K", r"\t", "--compression", "zstd")
     back = shell.ok("consume", name, "-f", "start", "--until-end", "-K", r"\t")
     assert sorted(back.splitlines()) == [b"k\tv", b"l\tw\tx"]
+
+
+def test_a_key_and_headers_for_all_and_a_format(shell: Shell, name: str) -> None:
+    shell.ok("topic", "create", name)
+    shell.ok("produce", name, "-k", "ann", "-H", "source=test", "-H", "n=1", stdin=b"one\ntwo\n")
+    shown = shell.ok("consume", name, "-f", "start", "-n", "2", "-F", "%t %p %o %k %v{hex} %h")
+    assert shown.decode().splitlines() == [
+        f"{name} 0 0 ann 6f6e65 source=test,n=1",
+        f"{name} 0 1 ann 74776f source=test,n=1",
+    ]
 
 
 def test_jsonl_of_consume_pipes_into_produce(
@@ -122,9 +132,9 @@ def test_a_wrong_topic(shell: Shell) -> None:
         ("describe", "somwhere"),
     ):
         complaint = shell.failing(1, "topic", *arguments)
-        assert "is 'somewhere' meant? `bucketlog topic list` shows" in complaint
+        assert "did you mean 'somewhere'? `bucketlog topic list` shows" in complaint
         assert "topic create" not in complaint
-    assert "no topic name" in shell.failing(2, "produce", "no where", stdin=b"x\n")
+    assert "is not a topic name" in shell.failing(2, "produce", "no where", stdin=b"x\n")
 
 
 def test_a_wrong_name_is_told_the_rule_once(shell: Shell, name: str) -> None:
@@ -339,7 +349,7 @@ def test_dev_tells_of_settings_that_it_does_not_hear(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE_S)
     lines = told.decode().splitlines()
-    assert "BUCKETLOG_FLUSH_BYTE is no setting: is BUCKETLOG_FLUSH_BYTES meant?" in lines[0]
+    assert "unknown setting BUCKETLOG_FLUSH_BYTE; did you mean BUCKETLOG_FLUSH_BYTES?" in lines[0]
     assert "BUCKETLOG_BUCKET_URL=s3://elsewhere is not heard: dev uses file://" in lines[1]
     assert "BUCKETLOG_REDIS_URL=… is not heard" in lines[2]
     assert lines[3:] == ["stopped"], "what is set as dev has it is no news"

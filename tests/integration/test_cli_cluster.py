@@ -114,7 +114,7 @@ def test_what_is_wrong_is_one_line(settings: dict[str, str], tmp_path: Path) -> 
         complaint = shell.failing(2, *arguments, stdin=SECRET.encode())
         assert said in complaint
         assert SECRET not in complaint
-    assert "no password" in shell_with(settings).failing(2, *INIT)
+    assert "is not a password" in shell_with(settings).failing(2, *INIT)
     assert not (tmp_path / "first").exists(), "nothing has begun"
     long = shell_with(settings | {"user_bytes_max": "2"})
     assert "BUCKETLOG_USER_BYTES_MAX" in long.failing(1, *INIT, stdin=SECRET.encode())

@@ -1,6 +1,7 @@
 """Consumer groups on the command line, against a real broker."""
 
 import json
+import re
 import signal
 from itertools import count
 
@@ -61,7 +62,7 @@ def test_resetting_a_group(shell: Shell, name: str) -> None:
 def test_a_topic_that_is_misspelt(shell: Shell, name: str) -> None:
     shell.ok("topic", "create", f"{name}-orders")
     complaint = shell.failing(1, "group", "reset", "g", "-t", f"{name}-odrers", "--to", "end", "-y")
-    assert f"is '{name}-orders' meant? `bucketlog topic list` shows" in complaint
+    assert f"did you mean '{name}-orders'? `bucketlog topic list` shows" in complaint
 
 
 def test_a_lag_that_is_not_known(shell: Shell, name: str) -> None:
@@ -79,7 +80,7 @@ def test_a_lag_that_is_not_known(shell: Shell, name: str) -> None:
     other = f"{name}-other"
     shell.ok("group", "reset", other, "-t", name, "-p", "0", "--to", "start", "-y")
     described = shell("group", "describe", other)
-    assert b", lag 1, " in described.stdout
+    assert re.search(rb", lag 1 \(\d+ m?s\), ", described.stdout)
     assert b"yet in 1 partition: their lag" in described.stderr
 
 

@@ -122,7 +122,7 @@ def test_into_a_topic_by_key(
     copy = f"{source.name}-by-key"
     log.topics.create(copy, partitions=2)
     few = shell.failing(2, "replay", broker.bucket_url, source.name, "--to-topic", copy)
-    assert "has 2 partitions, the records stand in up to partition 2" in few
+    assert "has 2 partitions, the records are in up to partition 2" in few
     shell.ok("replay", broker.bucket_url, source.name, "--to-topic", copy, "--by-key")
     found = records(log, copy)
     rows = [row for partition in found.values() for row in partition]

@@ -92,7 +92,7 @@ def test_ctrl_c_ends_typing_and_keeps_what_was_typed(shell: Shell, name: str) ->
         child.sendintr()
         code, shown = ended(child)
     assert code == 130
-    assert "stopped at line 2: 2 records are acknowledged; to go on, send the rest" in shown
+    assert "stopped at line 2: 2 records are acknowledged; to continue, send the rest" in shown
     assert "sed -n '3,$p'" in shown
     assert "Traceback" not in shown
 
@@ -338,6 +338,7 @@ def test_bad_json_in_a_pipe(shell: Shell, name: str) -> None:
     assert records_of(shell, name) == 0
 
 
+STYLES = re.compile(r"\x1b\[[0-9;]*m")
 TITLE = "\x1b]0;pwned\x07"
 """An escape sequence that sets the title of a terminal."""
 SHOWN = r"\x1b]0;pwned\x07"
@@ -381,6 +382,6 @@ def test_names_by_others_do_not_steer_the_terminal(shell: Shell, name: str) -> N
 
 
 def shown_by(shell: Shell, *arguments: str) -> str:
-    """The output on a terminal, with the line ends of a pipe."""
+    """The output on a terminal, with the line ends of a pipe, and without bold and colours."""
     with terminal(shell, *arguments) as child:
-        return ended(child)[1].replace("\r\n", "\n")
+        return STYLES.sub("", ended(child)[1].replace("\r\n", "\n"))

@@ -108,7 +108,7 @@ def test_what_is_wrong_is_one_line(broker: BrokerProcess, admin: Shell) -> None:
         complaint = admin.failing(code, "user", *arguments, stdin=SECRET.encode())
         assert said in complaint
         assert SECRET not in complaint
-    assert "no password" in admin.failing(2, "user", "add", "bob")
+    assert "is not a password" in admin.failing(2, "user", "add", "bob")
     assert "nobody answered (add --yes)" in admin.failing(2, "user", "delete", "ann")
     assert [user for user, _, _ in listed(admin)] == ["ann"]
 

@@ -24,7 +24,12 @@ def bounds(client: WireClient, topic: str) -> tuple[int, int]:
 
 
 def delete(
-    client: WireClient, topic: str, *offsets: int, partition: int = 0, version: int = 2
+    client: WireClient,
+    topic: str,
+    *offsets: int,
+    partition: int = 0,
+    version: int = 2,
+    timeout_ms: int = 20_000,
 ) -> Any:
     """The answer for each offset that is asked for."""
     wanted = [{"partition_index": partition, "offset": offset} for offset in offsets]
@@ -32,7 +37,7 @@ def delete(
         ApiKey.DELETE_RECORDS,
         version,
         topics=[{"name": topic, "partitions": wanted}],
-        timeout=20_000,
+        timeout=timeout_ms,
     )
     rows = answer.topics[0].partitions
     return [(row.error_code, row.low_watermark) for row in rows]
@@ -50,6 +55,15 @@ def test_the_log_start_moves_and_stays(
     assert delete(client, topic, -1, version=version) == [(NONE, 5)]
     write(client, topic, 1)
     assert bounds(client, topic) == (5, 6)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_the_timeout_is_for_other_replicas_alone(
+    client: WireClient, make_topic: MakeTopic, timeout_ms: int
+) -> None:
+    topic = make_topic()
+    write(client, topic, 2)
+    assert delete(client, topic, 1, timeout_ms=timeout_ms) == [(NONE, 1)]
 
 
 def test_what_is_deleted_is_out_of_range(client: WireClient, make_topic: MakeTopic) -> None:
@@ -79,8 +93,8 @@ def test_a_partition_that_is_not_there(client: WireClient, make_topic: MakeTopic
 def test_a_partition_that_is_named_twice(client: WireClient, make_topic: MakeTopic) -> None:
     topic = make_topic()
     write(client, topic, 2)
-    assert delete(client, topic, 1, 2) == [(ErrorCode.invalid_request, -1)] * 2
-    assert bounds(client, topic) == (0, 2)
+    assert delete(client, topic, 2, 1) == [(ErrorCode.none, 1)], "the last offset counts"
+    assert bounds(client, topic) == (1, 2)
 
 
 def test_a_topic_that_is_compacted_alone(client: WireClient, make_topic: MakeTopic) -> None:
@@ -88,6 +102,7 @@ def test_a_topic_that_is_compacted_alone(client: WireClient, make_topic: MakeTop
     compacted = make_topic(cleanup_policy="compact")
     write(client, compacted, 2)
     assert delete(client, compacted, 1) == [(ErrorCode.policy_violation, -1)]
-    both = make_topic(cleanup_policy="compact,delete")
-    write(client, both, 2)
-    assert delete(client, both, 1) == [(NONE, 1)]
+    for policy in ("compact,delete", ""):
+        both = make_topic(cleanup_policy=policy)
+        write(client, both, 2)
+        assert delete(client, both, 1) == [(NONE, 1)]

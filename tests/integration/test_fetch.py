@@ -131,14 +131,24 @@ def test_a_long_poll_ends_empty(client: WireClient, make_topic: MakeTopic) -> No
     assert answer == (ErrorCode.none, 0, b"")
 
 
-def test_a_session_is_answered_sessionless(client: WireClient, make_topic: MakeTopic) -> None:
-    """KIP-227: session id 0 tells the client to send full requests."""
+def test_a_session_names_only_what_is_new(client: WireClient, make_topic: MakeTopic) -> None:
+    """KIP-227, over the wire."""
     topic = make_topic()
     produce(client, topic, BATCH)
-    values = fetch_values(topic, 0) | {"session_epoch": 0}
+    values = fetch_values(topic, 10) | {"session_epoch": 0}
     answer = client.call(ApiKey.FETCH, 12, **values)
-    assert (answer.error_code, answer.session_id) == (ErrorCode.none, 0)
+    assert answer.error_code == ErrorCode.none
+    assert answer.session_id > 0
+    assert answer.responses[0].partitions[0].high_watermark == 10
+    values |= {"session_id": answer.session_id, "session_epoch": 1, "topics": []}
+    answer = client.call(ApiKey.FETCH, 12, **values)
+    assert (answer.error_code, answer.session_id) == (ErrorCode.none, values["session_id"])
+    assert answer.responses == ()
+    produce(client, topic, BATCH)
+    answer = client.call(ApiKey.FETCH, 12, **values | {"session_epoch": 2})
     assert answer.responses[0].partitions[0].records[16:] == BATCH[16:]
+    answer = client.call(ApiKey.FETCH, 12, **values | {"session_epoch": 2})
+    assert answer.error_code == ErrorCode.invalid_fetch_session_epoch
 
 
 def test_several_partitions_in_one_request(client: WireClient, make_topic: MakeTopic) -> None:

@@ -11,8 +11,9 @@ from bucketlog.log_format.records import DecodedRecord, decode_records
 from bucketlog.tiered_storage import keys
 from tests.integration.test_compaction import SOON, compact, tier
 from tests.integration.test_deletion import names
-from tests.rigs.broker_rig import Keyed, Rig, create_topic, end_of, produce
+from tests.rigs.broker_rig import Rig, create_topic, end_of, produce
 from tests.rigs.several_brokers import Brokers, fetch
+from tests.rigs.wire_client import Keyed
 
 NONE = ErrorCode.none
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}

@@ -100,7 +100,7 @@ def test_java_gets_its_tokens(
         login = OidcLogin(keycloak.token_url, client, SECRET)
         config = root.folder / f"{client}.properties"
         config.write_text(ClientTls(root.file, login=login).java())
-        return KafkaTools(address(broker), login.java_allows), ("--command-config", str(config))
+        return KafkaTools(address(broker), *login.java_allows), ("--command-config", str(config))
 
     good, own = tools(CLIENT)
     lines = [f"line {number}" for number in range(100)]

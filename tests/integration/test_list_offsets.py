@@ -38,11 +38,25 @@ def filled_topic(client: WireClient, make_topic: MakeTopic, codec: int = 0) -> s
     return topic
 
 
-@pytest.mark.parametrize("version", range(1, 9))
+@pytest.mark.parametrize("version", range(1, 12))
 def test_the_ends(client: WireClient, make_topic: MakeTopic, version: int) -> None:
     topic = filled_topic(client, make_topic)
     assert list_offset(client, topic, EARLIEST, version=version)[:2] == (ErrorCode.none, 0)
     assert list_offset(client, topic, LATEST, version=version)[:2] == (ErrorCode.none, 6)
+
+
+@pytest.mark.parametrize(("timestamp", "since"), [(-4, 8), (-5, 9), (-6, 11), (-7, 12)])
+@pytest.mark.parametrize("version", range(7, 12))
+def test_special_timestamps_of_tiered_storage(
+    client: WireClient, make_topic: MakeTopic, timestamp: int, since: int, version: int
+) -> None:
+    """KIP-405, KIP-1005, KIP-1023: no topic has remote storage."""
+    topic = filled_topic(client, make_topic)
+    offset = 0 if timestamp == -4 else -1
+    expected = (ErrorCode.none, offset, -1)
+    if version < since:
+        expected = (ErrorCode.unsupported_version, -1, -1)
+    assert list_offset(client, topic, timestamp, version=version) == expected
 
 
 def test_an_empty_partition(client: WireClient, make_topic: MakeTopic) -> None:
@@ -120,7 +134,7 @@ def test_a_partition_asked_for_twice(client: WireClient, make_topic: MakeTopic) 
     )
     codes = [(row.partition_index, row.error_code) for row in answer.topics[0].partitions]
     twice = ErrorCode.invalid_request
-    assert codes == [(0, twice), (1, ErrorCode.none), (0, twice)]
+    assert codes == [(0, twice), (1, ErrorCode.none)]
 
 
 @pytest.mark.parametrize(("extra", "offset"), [(0, LOOKUP_RECORDS_MAX - 1), (1, 0)])

@@ -5,6 +5,7 @@ Records; the error codes of the protocol guide.
 """
 
 import struct
+import uuid
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -33,6 +34,72 @@ def test_every_version_appends(client: WireClient, make_topic: MakeTopic, versio
     topic = make_topic()
     assert produce(client, topic, BATCH, version=version)[:2] == (ErrorCode.none, 0)
     assert produce(client, topic, BATCH, version=version)[:2] == (ErrorCode.none, 2)
+
+
+class TestTopicIds:
+    """Version 13 names topics by their ids (KIP-516)."""
+
+    @staticmethod
+    def id_of(client: WireClient, name: str) -> uuid.UUID:
+        values = {"topics": [{"name": name, "topic_id": None}], "allow_auto_topic_creation": False}
+        rights = {"include_topic_authorized_operations": False}
+        topic_id = client.call(ApiKey.METADATA, 12, **values, **rights).topics[0].topic_id
+        assert isinstance(topic_id, uuid.UUID)
+        return topic_id
+
+    @staticmethod
+    def send(
+        client: WireClient, *ids: uuid.UUID | None, partition: int = 0
+    ) -> list[tuple[uuid.UUID | None, int, int]]:
+        """Topic id, error and base offset of each partition."""
+        rows = [{"index": partition, "records": BATCH}]
+        topics = [{"topic_id": each, "partition_data": rows} for each in ids]
+        values = {"acks": -1, "timeout": 20_000, "topic_data": topics}
+        answer = client.call(ApiKey.PRODUCE, 13, **values)
+        return [
+            (topic.topic_id, int(row.error_code), row.base_offset)
+            for topic in answer.responses
+            for row in topic.partition_responses
+        ]
+
+    def test_records_are_appended(self, client: WireClient, make_topic: MakeTopic) -> None:
+        topic = make_topic()
+        topic_id = self.id_of(client, topic)
+        assert self.send(client, topic_id) == [(topic_id, ErrorCode.none, 0)]
+        assert self.send(client, topic_id) == [(topic_id, ErrorCode.none, 2)]
+        assert fetch(client, topic, 0).high_watermark == 4
+
+    def test_unknown_ids(self, client: WireClient, make_topic: MakeTopic) -> None:
+        """They do not harm the other topics of the request."""
+        known, unknown = self.id_of(client, make_topic()), uuid.uuid4()
+        answer = self.send(client, unknown, known, None)
+        assert sorted(answer, key=str) == sorted(
+            [
+                (unknown, ErrorCode.unknown_topic_id, -1),
+                (known, ErrorCode.none, 0),
+                (None, ErrorCode.unknown_topic_id, -1),
+            ],
+            key=str,
+        )
+
+    def test_an_unknown_partition(self, client: WireClient, make_topic: MakeTopic) -> None:
+        topic_id = self.id_of(client, make_topic())
+        answer = self.send(client, topic_id, partition=7)
+        assert answer == [(topic_id, ErrorCode.unknown_topic_or_partition, -1)]
+
+    def test_a_topic_that_is_created_again(self, client: WireClient, make_topic: MakeTopic) -> None:
+        topic = make_topic()
+        old = self.id_of(client, topic)
+        values = {"topics": [{"name": topic, "topic_id": None}], "timeout": 20_000}
+        deleted = client.call(ApiKey.DELETE_TOPICS, 6, **values)
+        assert deleted.responses[0].error_code == ErrorCode.none
+        assert self.send(client, old) == [(old, ErrorCode.unknown_topic_id, -1)]
+        row = {"name": topic, "num_partitions": 1, "replication_factor": 1}
+        client.call(ApiKey.CREATE_TOPICS, 5, topics=[row], timeout=20_000)
+        assert self.send(client, old) == [(old, ErrorCode.unknown_topic_id, -1)]
+        new = self.id_of(client, topic)
+        assert self.send(client, new) == [(new, ErrorCode.none, 0)]
+        assert fetch(client, topic, 0).high_watermark == 2
 
 
 @pytest.mark.parametrize("version", range(3))

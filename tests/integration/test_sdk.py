@@ -175,16 +175,23 @@ def test_where_to_start(log: Log, name: str) -> None:
         read(start={0: 0, 99: 0})
     with pytest.raises(ConfigurationError, match="partition 0, which is not read"):
         read(start={0: 0}, partitions=[1])
-    with pytest.raises(ConfigurationError, match=r"is 'earliest' meant.*\"latest\", a datetime"):
+    with pytest.raises(
+        ConfigurationError, match=r"did you mean 'earliest'.*\"latest\", a datetime"
+    ):
         read(start="earlest")
-    with pytest.raises(ConfigurationError, match="is 'earliest' meant"):
+    with pytest.raises(ConfigurationError, match="did you mean 'earliest'"):
         read(start="earlest", group=name)
-    with pytest.raises(ConfigurationError, match="start is None"):
-        read(start=None)
+    for wrong in (None, True, 1.5, [3], {1: True}, {1: "latest"}):
+        with pytest.raises(ConfigurationError, match="start is") as caught:
+            read(start=wrong)
+        assert '"earliest"' in caught.value.remedy
+    for negative in (-1, -2, -7, {1: -1}):
+        with pytest.raises(ConfigurationError, match=r"start is offset -.*offsets are 0 or more"):
+            read(start=negative)
     with pytest.raises(ConfigurationError, match=r'"range" or "roundrobin"'):
         read(assignor="sticky", group=name)
-    with pytest.raises(ConfigurationError, match=rf'a topic with its types.*Topic\("{name}"\)'):
-        log.consumer(name)  # type: ignore[call-overload]  # a name is what is wrong
+    with pytest.raises(ConfigurationError, match=rf'a Topic is needed.*Topic\("{name}"\)'):
+        log.consumer(name)  # type: ignore[arg-type]  # a name is what is wrong
     assert read(start="earliest", partitions=[1]) == [str(at) for at in range(1, 20, 2)]
     when = datetime.fromtimestamp(1_700_000_000.017, UTC)
     assert read(start=when) == ["17", "18", "19"]
@@ -363,9 +370,9 @@ def test_leaving_the_log_closes_what_is_open(broker: EmbeddedCluster, name: str)
 
 def test_a_name_is_no_topic_and_a_number_no_header(log: Log, name: str) -> None:
     log.topics.create(name)
-    wanted = rf'a topic with its types is wanted, not .*Topic\("{name}"\)'
+    wanted = rf'a Topic is needed, not .*Topic\("{name}"\)'
     with pytest.raises(ConfigurationError, match=wanted):
-        log.consumer(name, group=name)  # type: ignore[call-overload]  # a name is what is wrong
+        log.consumer(name, group=name)  # type: ignore[arg-type]  # a name is what is wrong
     with log.producer() as producer:
         with pytest.raises(ConfigurationError, match=wanted):
             producer.send(name, b"x")  # type: ignore[arg-type]  # a name is what is wrong

@@ -146,7 +146,7 @@ def test_a_poison_record_stays_until_it_is_passed(log: Log, name: str) -> None:
         ({"start": {0: 5}}, "groups.reset"),
         ({"partitions": [0]}, "leave out partitions"),
         ({"group": ""}, "billing"),
-        ({"commit_interval_s": 0}, "positive"),
+        ({"commit_interval_s": 0}, "from 0.001 to 86,400"),
         ({"group": None, "auto_commit": False}, "add group"),
     ],
 )

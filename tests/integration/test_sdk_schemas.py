@@ -258,7 +258,7 @@ def test_reading_what_an_older_and_a_newer_class_wrote(
     (record,) = read(log, new)
     assert record.value == Second(id=1.0, amount=2)
     send(log, new, Second(id=1.0, amount=2))
-    with pytest.raises(InvalidDataError, match=r"shop\.Event\.id: double is no long"):
+    with pytest.raises(InvalidDataError, match=r"shop\.Event\.id: double does not fit long"):
         read(log, Topic(name, value=registry.avro(First, name="shop.Event")))
 
 

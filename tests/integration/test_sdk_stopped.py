@@ -204,7 +204,7 @@ async def test_a_closed_producer_says_so() -> None:
 def test_wrong_options_are_named() -> None:
     with pytest.raises(ConfigurationError, match=r"'brotli'.*zstd"):
         nowhere().producer(compression="brotli")  # type: ignore[arg-type]  # that is the point
-    with pytest.raises(ConfigurationError, match=r"queue\.buffering\.max\.ms.*0\.\.900000 \("):
+    with pytest.raises(ConfigurationError, match="linger_ms is -1"):
         nowhere().producer(linger_ms=-1)
 
 

@@ -19,7 +19,7 @@ from tests.infra.programs import installed
 from tests.integration.test_broker_process import CONFIGURATION, START_FAILED, refusal
 from tests.rigs.broker_rig import Rig, produce, until
 from tests.rigs.brokers_on_redis import LOOKS_WHEN_IT_MUST, are_in, brokers
-from tests.rigs.certificate_authority import Authority, Issued, rfc4514
+from tests.rigs.certificate_authority import Authority, KeyPair, rfc4514
 from tests.rigs.patience import Deadline
 from tests.rigs.takeover import Load
 from tests.servers.broker_process import Start
@@ -121,7 +121,7 @@ class Caller:
     again when it was lost. `admin` has another one, which stays open."""
 
     runner: ScriptRunner
-    own: Issued
+    own: KeyPair
     admin: Redis
 
     def lose_connection(self) -> None:
@@ -258,7 +258,7 @@ async def test_a_running_broker_waits_for_a_good_certificate(
 ) -> None:
     foreign = Authority(tmp_path, "other").issue("foreign")
 
-    def present(admin: Redis, issued: Issued) -> None:
+    def present(admin: Redis, issued: KeyPair) -> None:
         files = str(issued.certificate), "tls-key-file", str(issued.key)
         admin.config_set("tls-cert-file", *files)
         kill_connections(admin)

@@ -42,7 +42,7 @@ def exists(client: WireClient, name: str) -> bool:
     return bool(code == ErrorCode.none)
 
 
-@pytest.mark.parametrize("version", range(13))
+@pytest.mark.parametrize("version", range(14))
 def test_metadata(
     client: WireClient, make_topic: MakeTopic, broker: EmbeddedCluster, version: int
 ) -> None:
@@ -106,10 +106,10 @@ def test_metadata_of_unknown_and_invalid_names(client: WireClient) -> None:
 def test_auto_creation(client: WireClient, version: int) -> None:
     name = f"auto-created-{version}"
     first = metadata(client, version, [name], auto_create=True).topics[0]
-    assert first.error_code == ErrorCode.leader_not_available
+    assert first.error_code == ErrorCode.unknown_topic_or_partition
     deadline = Deadline("the topic is not created")
     while (row := metadata(client, version, [name], auto_create=True).topics[0]).error_code:
-        assert row.error_code == ErrorCode.leader_not_available
+        assert row.error_code == ErrorCode.unknown_topic_or_partition
         deadline.check()
     assert produce(client, name, BATCH)[:2] == (ErrorCode.none, 0)
 

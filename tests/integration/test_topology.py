@@ -139,7 +139,7 @@ def test_the_only_leader_epoch_ends_where_the_partition_ends(
     assert epoch_end(client, topic, 1, 0, 0).error_code == ErrorCode.unknown_topic_or_partition
 
 
-@pytest.mark.parametrize("version", range(1, 5))
+@pytest.mark.parametrize("version", range(1, 6))
 def test_log_dirs(
     client: WireClient, make_topic: MakeTopic, broker: EmbeddedCluster, version: int
 ) -> None:
@@ -155,6 +155,8 @@ def test_log_dirs(
     assert (row.name, sizes) == (topic, {0: len(batch), 1: 0})
     if version >= 4:
         assert (log_dir.total_bytes, log_dir.usable_bytes) == (-1, -1)
+    if version >= 5:
+        assert not log_dir.is_cordoned
     everything = client.call(ApiKey.DESCRIBE_LOG_DIRS, version, topics=None)
     assert topic in {each.name for each in everything.results[0].topics}
 

@@ -107,10 +107,12 @@ async def test_producers_with_and_without_transactions(rig: Rig) -> None:
     assert (row.current_txn_start_offset, row.last_sequence) == (2, 0)
     assert row.last_timestamp > 0
     assert (await described(rig, 9)).error_code is ErrorCode.unknown_topic_or_partition
+    wrong = await described(rig, topic="a name")
+    assert wrong.error_code is ErrorCode.invalid_topic_exception
 
 
-async def described(rig: Rig, partition: int = 0) -> Any:
-    topics = ({"name": "t", "partition_indexes": (partition,)},)
+async def described(rig: Rig, partition: int = 0, *, topic: str = "t") -> Any:
+    topics = ({"name": topic, "partition_indexes": (partition,)},)
     answer = await rig.call(ApiKey.DESCRIBE_PRODUCERS, 0, topics=topics)
     return answer.topics[0].partitions[0]
 

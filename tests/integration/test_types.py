@@ -19,7 +19,17 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "docs/sdk.md", "docs/testing.md")
 PROJECT = "tests/sample_project"
 EXAMPLES = "examples"
-EXTRAS = {"arrow", "avro", "embedded", "pandas", "polars", "protobuf", "registry", "spark"}
+EXTRAS = {
+    "arrow",
+    "avro",
+    "embedded",
+    "duckdb",
+    "pandas",
+    "polars",
+    "protobuf",
+    "registry",
+    "spark",
+}
 FOR_TESTS = ("pytest", "pytest-asyncio", "pytest-xdist")
 STUBS = "types-protobuf"
 """Protobuf has none of its own, as docs/sdk.md says."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from tests.rigs.certificate_authority import Authority, Issued
+from tests.rigs.certificate_authority import Authority, KeyPair
 from tests.rigs.client_tls import ClientTls
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.scenarios.clients import KINDS
@@ -56,7 +56,7 @@ def shown_certificate(where: str, tls: ClientTls) -> bytes:
         return secure.getpeercert(binary_form=True) or b""
 
 
-def _der(issued: Issued) -> bytes:
+def _der(issued: KeyPair) -> bytes:
     pem = issued.certificate.read_text()
     end = "-----END CERTIFICATE-----\n"
     return ssl.PEM_cert_to_DER_cert(pem[: pem.index(end) + len(end)])

@@ -1,4 +1,4 @@
-"""Transaction tests of other clients, run against a broker.
+"""Tests of Kafka clients, run against a broker.
 
 Invariant: the tests run unchanged. They get the address of a broker. A pytest plugin replaces
 fixtures that start brokers (`tests/scenarios/given_broker.py`). A suite that does not report each
@@ -8,6 +8,7 @@ of its tests has failed.
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,12 +20,21 @@ from typing import Protocol
 from xml.etree import ElementTree
 
 from bucketlog.log_format.errors import BucketlogError
+from localstack.kafka_jars import installed_jars, java_program
+from tests.servers.kafka_tools import CLASSES, QUICK_START
 
 SUITE_LIMIT_S = 1800.0
 KAFKA_VERSION = "4.3.1"
 """The tests choose their expectations by this version."""
 PLUGIN = Path(__file__).with_name("given_broker.py")
 GO_RESULT = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
+KAFKA_TOOLS = ("kafka-acls", "kafka-topics")
+TIMEOUT_FACTOR = 3
+"""Some of librdkafka's tests start Java within 20 s, which takes longer on a busy machine."""
+SESSION_TIMEOUT_MS_MIN = 6_000
+"""Kafka's default of `group.min.session.timeout.ms`."""
+REBALANCE_DELAY_MS = 1_000
+"""Some tests expect that consumers that start together get their partitions together."""
 TAIL_LINES = 40
 
 
@@ -44,19 +54,31 @@ Outcomes = dict[str, Outcome]
 """Outcomes by the name of the test in its suite."""
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerNeeds:
+    """The brokers that the tests of a suite expect."""
+
+    partitions: int = 1
+    """Partitions of automatically created topics; the tests rely on this number."""
+    port: int = 0
+    """The port at which the tests expect the broker; 0: the tests are given the address."""
+    host: str = "127.0.0.1"
+    """The host name at which the tests expect the broker."""
+    brokers: int = 1
+    session_timeout_ms_min: int = SESSION_TIMEOUT_MS_MIN
+    """`group.min.session.timeout.ms` of the brokers."""
+    rebalance_delay_ms: int = REBALANCE_DELAY_MS
+    """`group.initial.rebalance.delay.ms` of the brokers."""
+    creates_topics: bool = True
+    """`auto.create.topics.enable` of the brokers."""
+
+
 class Suite(Protocol):
     @property
     def name(self) -> str: ...
 
     @property
-    def partitions(self) -> int:
-        """Partitions of automatically created topics; the tests rely on this number."""
-        ...
-
-    @property
-    def port(self) -> int:
-        """The port at which the tests expect the broker; 0: the tests are given the address."""
-        ...
+    def needs(self) -> BrokerNeeds: ...
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
         """Run the suite in `folder`, an empty folder for its output. Raises `SuiteError`."""
@@ -74,8 +96,7 @@ class PytestSuite:
     python: Path
     package: str = ""
     """A folder of tests that is a package in the repository, but not in the distribution."""
-    partitions: int = 1
-    port: int = 0
+    needs: BrokerNeeds = BrokerNeeds()
     arguments: tuple[str, ...] = ()
     address_variable: str = "GIVEN_BROKER"
     scheme: str = ""
@@ -107,46 +128,80 @@ class PytestSuite:
 
 @dataclass(frozen=True, slots=True)
 class GoSuite:
+    """The tests of one Go package."""
+
     name: str
-    program: Path
-    pattern: str
-    variables: Mapping[str, str]
-    partitions: int = 1
-    port: int = 0
+    installed: Path
+    """The folder with the package's test program and the sources of its module."""
+    address_variable: str = "GIVEN_BROKER"
+    pattern: str = "."
+    """A regular expression for the names of the tests that run."""
+    omitted: tuple[str, ...] = ()
+    """Tests that do not run, and count as skipped."""
+    package: str = "."
+    variables: Mapping[str, str] = field(default_factory=dict)
+    needs: BrokerNeeds = BrokerNeeds()
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
-        command = [str(self.program), f"-test.run={self.pattern}", "-test.v"]
+        program = self.installed / "suite.test"
+        command = [str(program), f"-test.run={self.pattern}", "-test.v"]
+        if self.omitted:
+            command.append(f"-test.skip={'|'.join(map(whole_name, self.omitted))}")
         limit = f"-test.timeout={SUITE_LIMIT_S:.0f}s"
-        output = run_program(
-            [*command, limit],
-            folder,
-            {"KGO_SEEDS": bootstrap, "KGO_TEST_RF": "1", **self.variables},
-        )
-        return go_outcomes(output)
+        environment = {self.address_variable: bootstrap, **self.variables}
+        # tests read files of their package
+        package = self.installed / "source" / self.package
+        output = run_program([*command, limit], folder, environment, cwd=package)
+        return go_outcomes(output) | dict.fromkeys(self.omitted, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class LibrdkafkaSuite:
     name: str
-    program: Path
-    tests: tuple[str, ...]
-    partitions: int = 4
-    port: int = 0
+    sources: Path
+    """librdkafka's sources, with the libraries and the tests, built."""
+    needs: BrokerNeeds
+    tests: tuple[str, ...] = ()
+    """The numbers of the tests; none: all tests that need a broker."""
+    scenario: str = "default"
+    """A scenario of librdkafka's tests. It selects tests by what their brokers do."""
+    omitted: tuple[str, ...] = ()
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
-        (folder / "test.conf").write_text(
+        tests = self._tree(folder)
+        (tests / "test.conf").write_text(
             f"metadata.broker.list={bootstrap}\ntest.topic.random=true\n"
+            f"test.timeout.multiplier={TIMEOUT_FACTOR}\n"
         )
-        report, root = folder / "report.json", self.program.parents[1]
+        report = tests / "report.json"
         environment = {
-            "TESTS": ",".join(self.tests),
+            "BROKERS": bootstrap,
+            "KAFKA_PATH": str(kafka_tools(folder / "kafka")),
             "TEST_KAFKA_VERSION": KAFKA_VERSION,
             "TEST_REPORT": report.name,
-            "LD_LIBRARY_PATH": f"{root / 'src'}:{root / 'src-cpp'}",
+            "TEST_SCENARIO": self.scenario,
+            "LD_LIBRARY_PATH": f"{self.sources / 'src'}:{self.sources / 'src-cpp'}",
         }
-        # sequentially, and without the tests that need no broker
-        run_program([str(self.program), "-p1", "-L"], folder, environment)
-        return librdkafka_outcomes(read_report(report, folder))
+        if self.tests:
+            environment["TESTS"] = ",".join(self.tests)
+        if self.omitted:
+            environment["TESTS_SKIP"] = ",".join(self.omitted)
+        # one after the other, quick forms, without the tests that need no broker
+        command = [str(tests / "test-runner"), "-p1", "-Q", "-L"]
+        run_program(command, folder, environment, cwd=tests)
+        found = librdkafka_outcomes(read_report(report, folder))
+        not_run = local_tests((tests / "test.c").read_text())
+        if self.tests:
+            not_run |= {name for name in found if name[:4] not in self.tests}
+        return {name: outcome for name, outcome in found.items() if name not in not_run}
+
+    def _tree(self, folder: Path) -> Path:
+        """A copy of the tests, which write beside themselves, with links to the other sources."""
+        for path in self.sources.iterdir():
+            if path.name != "tests":
+                (folder / path.name).symlink_to(path)
+        ignored = shutil.ignore_patterns("*.o", "*.d")
+        return Path(shutil.copytree(self.sources / "tests", folder / "tests", ignore=ignored))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +210,7 @@ class JestSuite:
     tree: Path
     """The client's repository, with its `node_modules`."""
     tests: tuple[str, ...]
-    partitions: int = 1
-    port: int = 9092
+    needs: BrokerNeeds
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
         report = folder / "report.json"
@@ -219,6 +273,11 @@ def junit_outcomes(report: str) -> Outcomes:
     return found
 
 
+def whole_name(test: str) -> str:
+    """A pattern of Go for a test or subtest of this name."""
+    return "/".join(f"^{part}$" for part in test.split("/"))
+
+
 def go_outcomes(output: str) -> Outcomes:
     words = {"PASS": Outcome.PASSED, "FAIL": Outcome.FAILED, "SKIP": Outcome.SKIPPED}
     return {name: words[word] for word, name in GO_RESULT.findall(output)}
@@ -231,6 +290,35 @@ def librdkafka_outcomes(report: str) -> Outcomes:
         for name, test in json.loads(report)["tests"].items()
         if name != "<MAIN>"
     }
+
+
+def local_tests(source: str) -> set[str]:
+    """The tests that librdkafka's list marks as tests without a broker, or as manual tests."""
+    flags = r"\b_TEST\(\s*(\w+),([^()]*)"
+    return {
+        name
+        for name, rest in re.findall(flags, source)
+        if re.search(r"TEST_F_(LOCAL|MANUAL)\b", rest)
+    }
+
+
+def kafka_tools(folder: Path) -> Path:
+    """Write the parts of a Kafka distribution that librdkafka's tests use: scripts, and libraries
+    to compile programs of theirs with."""
+    programs = folder / "bin"
+    programs.mkdir(parents=True)
+    (folder / "libs").symlink_to(installed_jars())
+    java = [java_program(), *QUICK_START, "-cp", f"{installed_jars()}/*"]
+    for name in KAFKA_TOOLS:
+        _write_script(programs / f"{name}.sh", f'{shlex.join([*java, CLASSES[name]])} "$@"')
+    with_own_classes = f'{shlex.join(java)}":$CLASSPATH" "$@"'
+    _write_script(programs / "kafka-run-class.sh", with_own_classes)
+    return folder
+
+
+def _write_script(path: Path, command: str) -> None:
+    path.write_text(f"#!/bin/sh\nexec {command}\n")
+    path.chmod(0o700)
 
 
 def jest_outcomes(report: str) -> Outcomes:

@@ -4,7 +4,7 @@ At full size, from the repository's root: `make prove WHAT=coordinator`.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.rigs.wire_client import WireClient
-from tests.scenarios.group_members import leave
+from tests.scenarios.group_members import CLASSIC_CONFIG, leave
 from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import ClusterBroker, running_cluster
 
@@ -23,7 +23,11 @@ TOPIC, PARTITIONS, MEMBERS = "t", 4, 2
 NAMES = 200
 """Of groups, to choose from those that one broker coordinates."""
 BURST_RECORDS = 400
-SETTINGS = {"group_initial_rebalance_delay_ms": "0"}
+SETTINGS = {
+    "group_initial_rebalance_delay_ms": "0",
+    "group_consumer_heartbeat_interval_ms": "300",
+    "group_consumer_assignment_interval_ms": "0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class CoordinatorFigures:
 class Consumer:
     """`rebalances` counts what its client was told."""
 
-    def __init__(self, bootstrap: str, group: str) -> None:
+    def __init__(
+        self, bootstrap: str, group: str, protocol: Mapping[str, str | int | bool]
+    ) -> None:
         self.group = group
         self.rebalances = 0
         self.read = 0
@@ -56,9 +62,8 @@ class Consumer:
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 10_000,
-                "heartbeat.interval.ms": 300,
                 "log_level": 0,
+                **protocol,
             }
         )
         self._client.subscribe([TOPIC], on_assign=self._assigned)
@@ -89,9 +94,11 @@ class Consumer:
 
 
 @contextmanager
-def consumers(bootstrap: str, groups: Sequence[str]) -> Iterator[list[Consumer]]:
+def consumers(
+    bootstrap: str, groups: Sequence[str], protocol: Mapping[str, str | int | bool]
+) -> Iterator[list[Consumer]]:
     with ExitStack() as closing:
-        found = [Consumer(bootstrap, group) for group in groups for _ in range(MEMBERS)]
+        found = [Consumer(bootstrap, group, protocol) for group in groups for _ in range(MEMBERS)]
         for each in found:
             closing.callback(each.close)
         yield found
@@ -162,16 +169,21 @@ def work_until_assigned(members: Sequence[Consumer]) -> None:
             each.work()
 
 
-def group_failover(brokers: int, groups: int, kills: int) -> CoordinatorFigures:
-    """Raises `AssertionError` where a group rebalances or an offset goes back; nothing is left
-    running."""
+def group_failover(
+    brokers: int,
+    groups: int,
+    kills: int,
+    protocol: Mapping[str, str | int | bool] = CLASSIC_CONFIG,
+) -> CoordinatorFigures:
+    """`protocol`: the config of librdkafka's consumers. Raises `AssertionError` where a group
+    rebalances or an offset goes back; nothing is left running."""
     began, longest = time.perf_counter(), 0.0
     with running_cluster(brokers, settings=SETTINGS) as cluster:
         victim, survivor = cluster.brokers[:2]
         create_topic(victim.bootstrap, TOPIC, PARTITIONS)
         names = coordinated_by(victim)[:groups]
         assert len(names) == groups
-        with consumers(cluster.bootstrap, names) as members:
+        with consumers(cluster.bootstrap, names, protocol) as members:
             total = BURST_RECORDS
             produce(cluster.bootstrap, BURST_RECORDS)
             work_until_assigned(members)

@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import aiokafka
@@ -48,6 +48,8 @@ class Ledger:
         self._late: set[str] = set()
         """Members of which something was heard with the time at which it happened."""
         self.wrong: list[str] = []
+        self.refused = Counter[str]()
+        """Refusals by error. Only members that survive refusals are counted."""
         self._changed = threading.Condition()
 
     def own(self, member: str, partitions: Iterable[int], at: float | None = None) -> None:
@@ -91,6 +93,10 @@ class Ledger:
             self.wrong.append(what)
             self._changed.notify_all()
 
+    def refuse(self, error: confluent_kafka.KafkaError) -> None:
+        with self._changed:
+            self.refused[error.name()] += 1
+
     def wait(self, condition: Callable[["Ledger"], bool], what: str) -> None:
         with self._changed:
             good = self._changed.wait_for(lambda: condition(self) or self.wrong, PATIENCE_S)
@@ -125,9 +131,44 @@ def leave(consumer: confluent_kafka.Consumer) -> None:
     consumer.close()
 
 
+REFUSALS = {
+    confluent_kafka.KafkaError.ILLEGAL_GENERATION,
+    confluent_kafka.KafkaError.REBALANCE_IN_PROGRESS,
+    confluent_kafka.KafkaError.STALE_MEMBER_EPOCH,
+    confluent_kafka.KafkaError._ASSIGNMENT_LOST,
+}
+"""Errors of a commit or a join after which a client continues, from what was committed."""
+
+CLASSIC_CONFIG = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS}
+CONSUMER_CONFIG = {"group.protocol": "consumer"}
+"""KIP-848: the broker has the timeouts."""
+
+
 def confluent_member(
     bootstrap: str, topic: str, group: str, name: str, ledger: Ledger, stop: threading.Event
 ) -> None:
+    config = CLASSIC_CONFIG | {"partition.assignment.strategy": "roundrobin"}
+    librdkafka_member(bootstrap, topic, group, name, ledger, stop, config=config)
+
+
+def consumer_protocol_member(
+    bootstrap: str, topic: str, group: str, name: str, ledger: Ledger, stop: threading.Event
+) -> None:
+    librdkafka_member(bootstrap, topic, group, name, ledger, stop, config=CONSUMER_CONFIG)
+
+
+def librdkafka_member(
+    bootstrap: str,
+    topic: str,
+    group: str,
+    name: str,
+    ledger: Ledger,
+    stop: threading.Event,
+    *,
+    config: Mapping[str, str | int | bool],
+    survives_refusals: bool = False,
+) -> None:
+    """`config`: of the group's protocol. `survives_refusals`: the ledger counts `REFUSALS`."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -135,10 +176,8 @@ def confluent_member(
             "client.id": name,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "partition.assignment.strategy": "roundrobin",
-            "session.timeout.ms": SESSION_MS,
-            "heartbeat.interval.ms": HEARTBEAT_MS,
             "topic.metadata.refresh.interval.ms": METADATA_REFRESH_MS,
+            **config,
         }
     )
     unsaved = False
@@ -146,8 +185,16 @@ def confluent_member(
     def save() -> None:
         nonlocal unsaved
         if unsaved:
-            consumer.commit(asynchronous=False)
+            try:
+                consumer.commit(asynchronous=False)
+            except confluent_kafka.KafkaException as error:
+                refused(error.args[0])
         unsaved = False
+
+    def refused(error: confluent_kafka.KafkaError) -> None:
+        if not survives_refusals or error.code() not in REFUSALS:
+            raise confluent_kafka.KafkaException(error)
+        ledger.refuse(error)
 
     def assigned(_: object, partitions: Sequence[confluent_kafka.TopicPartition]) -> None:
         ledger.own(name, [each.partition for each in partitions])
@@ -160,8 +207,9 @@ def confluent_member(
     try:
         while not stop.is_set():
             for message in consumer.consume(100, POLL_S):
-                if message.error():
-                    raise AssertionError(message.error())
+                if (error := message.error()) is not None:
+                    refused(error)
+                    continue
                 partition, offset = message.partition(), message.offset()
                 assert partition is not None
                 assert offset is not None

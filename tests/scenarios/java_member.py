@@ -6,7 +6,7 @@ It commits each batch before it reads the next one, and tells what it does as li
 import json
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,13 +22,37 @@ def java_member(
     bootstrap: str, topic: str, group: str, name: str, ledger: Ledger, stop: threading.Event
 ) -> None:
     """Raises `ConfigurationError` where Apache Kafka's tools are not installed."""
+    options = (
+        *("--group-protocol", "classic", "--session-timeout", str(SESSION_MS)),
+        *("--assignment-strategy", ROUND_ROBIN),
+    )
+    config = f"heartbeat.interval.ms={HEARTBEAT_MS}\n"
+    _run((bootstrap, topic, group), name, ledger, stop, options, config)
+
+
+def java_consumer_protocol_member(
+    bootstrap: str, topic: str, group: str, name: str, ledger: Ledger, stop: threading.Event
+) -> None:
+    """As `java_member`, by the consumer protocol (KIP-848)."""
+    options = ("--group-protocol", "consumer")
+    _run((bootstrap, topic, group), name, ledger, stop, options, "")
+
+
+def _run(
+    where: tuple[str, str, str],
+    name: str,
+    ledger: Ledger,
+    stop: threading.Event,
+    options: Sequence[str],
+    settings: str,
+) -> None:
+    bootstrap, topic, group = where
     with TemporaryDirectory(prefix="bucketlog-member-") as folder:
         config = Path(folder) / "consumer.properties"
-        config.write_text(f"heartbeat.interval.ms={HEARTBEAT_MS}\nclient.id={name}\n")
+        config.write_text(f"{settings}client.id={name}\n")
         process = KafkaTools(bootstrap).start(
             "kafka-verifiable-consumer",
-            *("--topic", topic, "--group-id", group, "--group-protocol", "classic"),
-            *("--session-timeout", str(SESSION_MS), "--assignment-strategy", ROUND_ROBIN),
+            *("--topic", topic, "--group-id", group, *options),
             *("--reset-policy", "earliest", "--verbose", "--command-config", str(config)),
         )
 

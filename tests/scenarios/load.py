@@ -82,6 +82,7 @@ class Load(Progress):
         self._burst_records = burst_records
         self._stopping = threading.Event()
         self._waiting = 0
+        self._abandoned = False
 
     @classmethod
     def several(
@@ -110,6 +111,11 @@ class Load(Progress):
     def stop(self) -> None:
         self._stopping.set()
         self.join()
+
+    def abandon(self) -> None:
+        """Stop, when all brokers are gone: what is not acknowledged yet never will be."""
+        self._abandoned = True
+        self.stop()
 
     def run(self) -> None:
         # its threads are run like this one: librdkafka polls without a pause while it may not have
@@ -145,6 +151,8 @@ class Load(Progress):
             self._send(Sent(self.name, number))
             number += 1
             self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
+        if self._abandoned:
+            self._producer.purge()
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
         if left:
             self.failed(f"{left} records are neither acknowledged nor refused")

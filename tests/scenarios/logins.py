@@ -5,9 +5,10 @@ not the connection, follows from the cell of the right password beside it.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import count, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,8 +22,15 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from kafka.errors import KafkaError
 
 from tests.rigs.certificate_authority import Authority
-from tests.rigs.client_tls import ClientLogin, ClientTls
+from tests.rigs.client_tls import (
+    AioKafkaTokens,
+    ClientLogin,
+    ClientTls,
+    KafkaPythonTokens,
+    TokenLogin,
+)
 from tests.rigs.patience import PATIENCE_S, Deadline
+from tests.rigs.tokens import Provider
 from tests.scenarios.clients import KINDS, Kcat
 from tests.scenarios.paced_producers import PACED
 from tests.scenarios.refused_logins import REFUSED
@@ -30,9 +38,18 @@ from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, ma
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.franz_go import GoClientError
 from tests.servers.kafka_tools import KafkaTools
-from tests.servers.lone_broker import MECHANISMS, PASSWORD, USER, listener, login_broker
+from tests.servers.lone_broker import (
+    MECHANISMS,
+    OAUTHBEARER,
+    PASSWORD,
+    USER,
+    listener,
+    login_broker,
+)
 
 CLIENTS = ("confluent-kafka", "aiokafka", "kafka-python", "kcat", "java", "franz-go")
+LEFT_OUT = frozenset({("kcat", "OAUTHBEARER")})
+"""kcat has no callback for tokens; tests/integration/test_keycloak.py tries its library."""
 PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
 RIGHT, WRONG, UNKNOWN, DENIED_TOPIC = CASES = (
     "right password",
@@ -40,8 +57,14 @@ RIGHT, WRONG, UNKNOWN, DENIED_TOPIC = CASES = (
     "unknown user",
     "denied topic",
 )
-CASES_OF: Mapping[str, Sequence[str]] = dict.fromkeys(MECHANISMS, CASES)
+RIGHT_TOKEN, FORGED, EXPIRED = "right token", "forged token", "expired token"
+CASES_OF: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(MECHANISMS, CASES),
+    OAUTHBEARER: (RIGHT_TOKEN, FORGED, EXPIRED, DENIED_TOPIC),
+}
 """By mechanism: those with tokens have other cases."""
+EXPIRED_S = -600.0
+"""Longer ago than the clock skew that brokers allow."""
 SERVED, REFUSED_LOGIN, DENIED = "served", "refused", "denied"
 RECORDS = 20
 AT_ONCE = 3
@@ -64,6 +87,8 @@ FAILURES = (
 )
 """Of all clients."""
 _DENIAL = re.compile(r"topic ?authorization|not authorized to access topic", re.IGNORECASE)
+LASTS_S = 1200.0
+"""Of a good token."""
 _files = count()
 
 
@@ -74,6 +99,12 @@ def kcat_knows_scram() -> bool:
     return found is not None and tuple(map(int, found.groups())) >= (2, 6, 1)
 
 
+@cache
+def forger() -> Provider:
+    """Its tokens name the right key, and are signed by another."""
+    return Provider()
+
+
 class Cell(NamedTuple):
     client: str
     mechanism: str
@@ -82,11 +113,13 @@ class Cell(NamedTuple):
 
     @property
     def expected(self) -> str:
-        if self.mechanism == "PLAIN" and self.protocol == "SASL_PLAINTEXT":
+        if self.mechanism in ("PLAIN", OAUTHBEARER) and self.protocol == "SASL_PLAINTEXT":
             return REFUSED_LOGIN  # not offered without TLS: docs/logins.md#plain
         if self.client == "kcat" and self.mechanism != "PLAIN" and not kcat_knows_scram():
             return REFUSED_LOGIN  # by Apache Kafka 4.3.1, too: docs/logins.md#clients
-        return {RIGHT: SERVED, DENIED_TOPIC: DENIED}.get(self.case, REFUSED_LOGIN)
+        return {RIGHT: SERVED, RIGHT_TOKEN: SERVED, DENIED_TOPIC: DENIED}.get(
+            self.case, REFUSED_LOGIN
+        )
 
     @property
     def topic(self) -> str:
@@ -94,10 +127,24 @@ class Cell(NamedTuple):
             return CLOSED
         return f"{OWN}{self.client}-{self.mechanism}-{self.protocol}"
 
-    @property
-    def login(self) -> ClientLogin:
+    def login(self, provider: Provider, root: Authority) -> ClientLogin | TokenLogin:
+        if self.mechanism == OAUTHBEARER:
+            signer = forger() if self.case == FORGED else provider
+            lasts_s = EXPIRED_S if self.case == EXPIRED else LASTS_S
+            return _token_login(self.client, signer, root, lasts_s)
         user = "nobody" if self.case == UNKNOWN else USER
         return ClientLogin(user, "mistaken" if self.case == WRONG else PASSWORD, self.mechanism)
+
+
+def _token_login(
+    client: str, signer: Provider, root: Authority, lasts_s: float = LASTS_S
+) -> TokenLogin:
+    kind = KafkaPythonTokens if client == "kafka-python" else AioKafkaTokens
+    file = root.folder / f"token-{next(_files)}"
+    # issued an hour ago, so that an expired token was valid once
+    issued_s = int(time.time()) - 3600
+    source = partial(str, signer.token(lasts_s=lasts_s, iat=issued_s))
+    return TokenLogin(source, kind, file, seems_fresh=lasts_s < 0)
 
 
 class CellResult(NamedTuple):
@@ -117,15 +164,17 @@ def login_matrix(
         Cell(*each, case)
         for each in product(clients, mechanisms, PROTOCOLS)
         for case in CASES_OF[each[1]]
+        if each[:2] not in LEFT_OUT
     ]
+    provider = Provider()
     with TemporaryDirectory(prefix="bucketlog-logins-") as name:
         root = Authority(Path(name))
-        with login_broker(root, authorization="true") as broker:
+        with login_broker(root, provider, authorization="true") as broker:
             _prepare(broker, cells)
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 found = []
                 for each in pool.map(
-                    lambda cell: CellResult(cell, _try(broker, root, cell)), cells
+                    lambda cell: CellResult(cell, _try(broker, root, provider, cell)), cells
                 ):
                     tell(each)
                     found.append(each)
@@ -153,8 +202,9 @@ def _prepare(broker: BrokerProcess, cells: Sequence[Cell]) -> None:
         future.result(PATIENCE_S)
 
 
-def _try(broker: BrokerProcess, root: Authority, cell: Cell) -> str:
-    tls = ClientTls(root.file, login=cell.login, is_encrypted=cell.protocol == "SASL_SSL")
+def _try(broker: BrokerProcess, root: Authority, provider: Provider, cell: Cell) -> str:
+    login = cell.login(provider, root)
+    tls = ClientTls(root.file, login=login, is_encrypted=cell.protocol == "SASL_SSL")
     where, topic = listener(broker, cell.protocol), cell.topic
     try:
         if cell.client == "java":
@@ -184,7 +234,8 @@ def _refused(name: str, where: str, tls: ClientTls) -> str:
 
 def _java(where: str, tls: ClientTls, topic: str) -> str:
     """Kafka's console tools."""
-    tools, file = KafkaTools(where), tls.ca.with_name(f"login-{next(_files)}.properties")
+    tools = KafkaTools(where, *tls.java_options())
+    file = tls.ca.with_name(f"login-{next(_files)}.properties")
     file.write_text(tls.java(default_api_timeout_ms=JAVA_MS, max_block_ms=JAVA_MS))
     config = ("--command-config", str(file), "--topic", topic)
     lines = [f"line {number}" for number in range(RECORDS)]
@@ -222,8 +273,14 @@ def sessions(
     for client, mechanism in product(clients, mechanisms):
         with TemporaryDirectory(prefix="bucketlog-sessions-") as name:
             root = Authority(Path(name))
-            tls = ClientTls(root.file, login=ClientLogin(USER, PASSWORD, mechanism))
-            with login_broker(root, connections_reauth_ms_max=SESSION_MS) as broker:
+            provider = Provider()
+            login = (
+                _token_login(client, provider, root)
+                if mechanism == OAUTHBEARER
+                else ClientLogin(USER, PASSWORD, mechanism)
+            )
+            tls = ClientTls(root.file, login=login)
+            with login_broker(root, provider, connections_reauth_ms_max=SESSION_MS) as broker:
                 yield SessionResult(
                     client, mechanism, logins, *_sessions(broker, tls, client, logins)
                 )
@@ -231,9 +288,9 @@ def sessions(
 
 def _sessions(broker: BrokerProcess, tls: ClientTls, client: str, logins: int) -> tuple[int, str]:
     """The records, and the outcome."""
-    assert isinstance(tls.login, ClientLogin)
     create_topic(listener(broker, "ADMIN"), "t", 1)
-    tokens = logins * (1 if tls.login.mechanism == "PLAIN" else 2)
+    is_scram = isinstance(tls.login, ClientLogin) and tls.login.mechanism != "PLAIN"
+    tokens = logins * (2 if is_scram else 1)
     deadline, where = Deadline("the client does not log in again"), listener(broker, "SASL_SSL")
 
     def is_enough() -> bool:

@@ -102,7 +102,7 @@ def _produce_java(where: str, tls: ClientTls, topic: str, is_enough: Callable[[]
     config = tls.ca.with_name(f"{topic}-java.properties")
     config.write_text(tls.java())
     with config.with_suffix(".log").open("wb") as complaints:
-        process = KafkaTools(where).start(
+        process = KafkaTools(where, *tls.java_options()).start(
             "kafka-verifiable-producer",
             *("--topic", topic, "--throughput", "100", "--command-config", str(config)),
             complaints=complaints,

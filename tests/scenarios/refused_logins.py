@@ -71,7 +71,7 @@ def _franz_go(where: str, tls: ClientTls) -> str:
     try:
         franz_go.run(where, tls, "brokers")
     except GoClientError as error:
-        if "SASL" not in str(error):
+        if not any(word in str(error) for word in ("SASL", "oauth response")):
             raise
         return str(error)
     return ""

@@ -35,7 +35,7 @@ from confluent_kafka.admin._scram import (
 )
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
+from bucketlog.metadata.topic_configs import OWN_CONFIGS, TOPIC_CONFIGS
 from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.servers.secured_brokers import SecuredBroker
 
@@ -44,7 +44,7 @@ TOPIC, CLOSED, MISSING = "t", "closed", "missing"
 GROUP, CLOSED_GROUP = "g", "closed-g"
 ID, CLOSED_ID = "x", "closed-x"
 DELIVERY_MS = "30000"
-COMPARED_CONFIGS = TOPIC_CONFIGS.keys() - {"min.insync.replicas", "record.validation"}
+COMPARED_CONFIGS = TOPIC_CONFIGS.keys() - OWN_CONFIGS - {"min.insync.replicas"}
 """Kafka 4.3.1 sets `min.insync.replicas` for the cluster, and has no `record.validation`."""
 Run = Callable[[SecuredBroker, str], str]
 

@@ -21,7 +21,7 @@ from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.partition_segment import HEADER, index_span
 from bucketlog.tiered_storage.segment import TRAILER_LENGTH
 from tests.rigs.checkpoints import write_checkpoint
-from tests.rigs.written_log import Reserved, WrittenLog, some_records
+from tests.rigs.written_log import ReservedSegment, WrittenLog, some_records
 from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.scenarios.large_logs import to_folder
 
@@ -52,7 +52,7 @@ class MadeLog:
     are of tiers, by partition."""
 
     bucket: MemoryBucket
-    flushed: list[Reserved] = field(default_factory=list)
+    flushed: list[ReservedSegment] = field(default_factory=list)
     objects: list[tuple[TopicIdPartition, TierRow]] = field(default_factory=list)
     manifests: list[tuple[TopicIdPartition, TierRow]] = field(default_factory=list)
     records: int = 0
@@ -137,7 +137,7 @@ def lost_segment(made: MadeLog, chance: Random) -> Damage:
     return Damage(segment.key, None, list(_held(segment)))
 
 
-def _held(segment: Reserved) -> Iterator[Lost]:
+def _held(segment: ReservedSegment) -> Iterator[Lost]:
     for part in segment.index.partitions:
         if part.batches:
             first, last = part.batches[0], part.batches[-1]
@@ -160,7 +160,7 @@ def flipped(data: bytes, at: int, chance: Random) -> bytes:
     return bytes(changed)
 
 
-def _footer_start(segment: Reserved) -> int:
+def _footer_start(segment: ReservedSegment) -> int:
     last = segment.index.partitions[-1].batches[-1]
     return last.position + last.length
 

@@ -15,7 +15,7 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.counting import CountingBucket
@@ -44,7 +44,10 @@ class Reply(ResponseSlot):
     def let_later_requests_in(self) -> None:
         pass
 
-    def send(self, parts: Sequence[Buffer]) -> None:
+    def begin_change(self) -> None:
+        pass
+
+    def send(self, parts: Sequence[Buffer], *, is_settled: bool = True) -> None:
         self.give_back()
         self._tell(b"".join(parts))
 
@@ -55,7 +58,7 @@ class Reply(ResponseSlot):
 class ClientConnection:
     """In a connection's place. Requests arrive in the order of their sending."""
 
-    host = "127.0.0.1"
+    host = payer = "127.0.0.1"
     listener = "PLAINTEXT"
     login = None
     principal = "User:ANONYMOUS"
@@ -63,6 +66,7 @@ class ClientConnection:
 
     def __init__(self) -> None:
         self.last_arrival = 0.0
+        self.changes = UnsettledChanges()
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         pass

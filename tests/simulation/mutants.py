@@ -136,7 +136,8 @@ MUTANTS: dict[str, Mutant] = {
         "elif True:",
     ),
     "newest": one(
-        "out of range, out of order and committed offsets are told by the newest epoch alone",
+        "only the newest epoch answers that offsets are out of range or out of order, and which"
+        " offsets are committed",
         "bucketlog.stateless_broker.assembly.epoch_work:EpochWork._is_newest",
         "is None",
         "is not False",
@@ -155,7 +156,7 @@ MUTANTS: dict[str, Mutant] = {
         "row[1] = VISIBLE; kept[#kept + 1] = row",
     ),
     "fence-first": Mutant(
-        "a fence is where the seal stands, which is at the first pending segment",
+        "a fence is at the seal, which is at the first pending segment",
         [
             Change(
                 "bucketlog.stateless_broker.epochs.sealing:Sealer._close",

@@ -10,7 +10,7 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "if False:",
     ),
     "rewriting-compared": one(
-        "a rewriting counts where what it replaces still stands",
+        "a rewriting counts only where the rows that it replaces are still there",
         "bucketlog.metadata.tier:Tier.swap",
         "if at is None or swap.start < gone[0].start or swap.end > gone[-1].end:\n"
         "            return None\n"
@@ -69,7 +69,7 @@ TIER_MUTANTS: dict[str, Mutant] = {
         "if False:",
     ),
     "rows-leave": one(
-        "batches that stand in the tier have no rows in a view",
+        "batches that are in the tier have no rows in a view",
         "bucketlog.metadata.view:View._begin",
         "log.begin_at(self._state.partitions[partition].batches_from)",
         "pass",

@@ -47,7 +47,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         "return False and",
     ),
     "txn-aborted-list": one(
-        "readers are told which transactions are aborted",
+        "readers get the list of aborted transactions",
         "bucketlog.log_format.transactions:PartitionTransactions.aborted_in",
         "if first < end:",
         "if False:",
@@ -182,7 +182,7 @@ TRANSACTION_MUTANTS: dict[str, Mutant] = {
         "and self._keep_producers",
     ),
     "txn-outcome": one(
-        "a marker has the outcome of its own producer's transaction",
+        "a marker has the outcome of its producer's transaction",
         "bucketlog.metadata.transactions:note_batch",
         "committed = outcomes.get(row.producer_id)",
         "committed = next(iter(outcomes.values()), None)",

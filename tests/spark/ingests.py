@@ -6,20 +6,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError
 from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.tables.progress import IngestConflictError
+from bucketlog.log_reader.tables.rows import BadRecords
 from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
 from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
 from bucketlog.spark_jobs.ingest.moment import IngestedLog
 from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
-from bucketlog.spark_jobs.ingest.progress import IngestConflictError
 from bucketlog.spark_jobs.ingest.rows import parse_shape
 from bucketlog.tiered_storage.backends.location import S3Options
 from localstack.spark_jars import iceberg_settings
+from tests.rigs.patience import PATIENCE_S
 from tests.rigs.written_log import START_MS
 from tests.spark.conftest import Stored
 
@@ -90,6 +92,7 @@ class Lake:
         topics: str = "orders",
         schema: str = SCHEMA,
         day_from: str | None = None,
+        bad_records: BadRecords = "fail",
         max_batch_offsets: int = 1000,
         fail_on_data_loss: bool = True,
         **options: str,
@@ -98,7 +101,7 @@ class Lake:
             self.spark,
             IngestedLog(self.stored.url, topics.split(","), options),
             target or self.target(),
-            parse_shape(schema, day_from),
+            parse_shape(schema, day_from, bad_records=bad_records),
             max_batch_offsets=max_batch_offsets,
             fail_on_data_loss=fail_on_data_loss,
         )
@@ -118,7 +121,7 @@ class Lake:
             write = target.write
 
             def late(*arguments: object) -> object:
-                both.wait(60)
+                both.wait(PATIENCE_S)
                 return write(*arguments)  # type: ignore[arg-type] # as it was called
 
             target.write = late  # type: ignore[method-assign,assignment] # to begin together
@@ -126,6 +129,11 @@ class Lake:
                 return str(self.ingest(target).records)
             except IngestConflictError as error:
                 return error.code
+            except BrokenBarrierError:
+                return "the other one did not begin to write"
+            except BaseException:
+                both.abort()
+                raise
 
         with ThreadPoolExecutor(2) as pool:
             ended = [pool.submit(at_once) for _ in range(2)]

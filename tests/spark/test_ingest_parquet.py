@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.tables.progress import IngestConflictError
 from bucketlog.spark_jobs.ingest.hadoop_folder import FoundFile, HadoopFolder
 from bucketlog.spark_jobs.ingest.parquet import FOLDER, STAGED, ParquetTarget
-from bucketlog.spark_jobs.ingest.progress import IngestConflictError
 from bucketlog.tiered_storage.backends.location import S3Options
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
 from localstack.spark_jars import s3a_settings

@@ -1,0 +1,180 @@
+"""The console in a real Chromium: two brokers write, all of them and Redis end, the pages stay."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Browser
+
+from bucketlog.console.application import SECURITY_HEADERS
+from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+from bucketlog.tiered_storage.backends.location import open_sync_bucket
+from tests.rigs.console_log import ORDERS, write_log
+from tests.rigs.shell import Shell
+from tests.scenarios.console_walk import (
+    PAGES,
+    accessibility,
+    check_accessibility,
+    check_counts,
+    check_groups,
+    check_hostile,
+    check_use,
+    number_in,
+)
+from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
+
+if TYPE_CHECKING:
+    from tests.servers.components import Components
+
+
+@pytest.fixture(scope="module")
+def bucket_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A log that two brokers wrote; they and their Valkey have ended."""
+    return write_log(tmp_path_factory.mktemp("console"))
+
+
+@pytest.fixture(scope="module")
+def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    log_file = tmp_path_factory.mktemp("log") / "console.log"
+    allowed = {"allowed_host": "logs.example *.pages.example"}
+    with console_process(bucket_url, log_file=log_file, settings=allowed) as found:
+        yield found
+    assert log_file.read_text() == ""
+
+
+@pytest.fixture(scope="module")
+def browser(components: "Components") -> Iterator[Browser]:
+    with chromium(chromium_program(components)) as found:
+        yield found
+
+
+@pytest.fixture
+def watched(browser: Browser, address: str) -> Iterator[WatchedPage]:
+    context = browser.new_context()
+    yield WatchedPage(context, address)
+    context.close()
+
+
+def test_every_page_opens_without_a_complaint(watched: WatchedPage) -> None:
+    for path in PAGES.values():
+        page = watched.open(path)
+        assert page.locator("h1").is_visible()
+    assert watched.complaints == []
+
+
+def test_counts_are_the_doctors(watched: WatchedPage, bucket_url: str) -> None:
+    bucket = open_sync_bucket(bucket_url)
+    digest = digest_of_bucket(bucket)
+    bucket.close()
+    assert check_counts(watched, digest) == digest.records
+    check_groups(watched, digest)
+
+
+def test_objects_and_cost_are_those_of_the_command_line(
+    watched: WatchedPage, bucket_url: str
+) -> None:
+    shell = Shell("127.0.0.1:1")
+    held = json.loads(shell.ok("cost", bucket_url, "-o", "json"))["held"]
+    page = watched.open("bucket")
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#kind-table tr").all()[1:]]
+    assert {row[1].rstrip("/"): number_in(row[2]) for row in rows} == {
+        kind: found["objects"] for kind, found in held.items()
+    }
+    usd = json.loads(shell.ok("cost", bucket_url, "-o", "json"))["totals"]["s3_standard"]
+    shown = watched.open("cost").locator(".compare strong").first.inner_text()
+    assert float(shown.strip("$").replace(",", "")) == pytest.approx(sum(usd.values()), abs=0.01)
+
+
+def test_hostile_records_are_shown_and_do_nothing(watched: WatchedPage) -> None:
+    check_hostile(watched)
+
+
+def test_a_person_finds_a_record_by_keys_and_clicks(watched: WatchedPage) -> None:
+    check_use(watched)
+
+
+def test_pages_work_without_the_script(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}topics")
+    page.get_by_label("Filter by name").fill(ORDERS)
+    page.get_by_role("button", name="Filter").click()
+    assert page.locator("#results tbody tr").count() == 1
+    context.close()
+
+
+def test_axe_finds_nothing_serious(browser: Browser, address: str) -> None:
+    check_accessibility(browser, address)
+
+
+def test_axe_finds_a_planted_defect(browser: Browser, address: str) -> None:
+    context = browser.new_context(bypass_csp=True)
+    page = WatchedPage(context, address).open("topics")
+    assert list(accessibility(page)) == []
+    page.evaluate("document.querySelector('label[for=q]').remove()")
+    page.evaluate("document.querySelector('#q').removeAttribute('placeholder')")
+    assert any(finding.startswith("label:") for finding in accessibility(page))
+    context.close()
+
+
+def answer(address: str, path: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urlopen(Request(address + path, headers=headers)) as response:
+            for name, value in SECURITY_HEADERS.items():
+                assert response.headers[name] == value
+            return response.status, response.read().decode()
+    except HTTPError as error:
+        with error:
+            policy = error.headers["content-security-policy"]
+            return error.code, error.read().decode() if policy else "no policy"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("topic?name=%3Cscript%3E", 404, "there is no topic"),
+        ("topic?name=orders&sort=x", 400, "is not a choice"),
+        ("messages?topic=orders&partition=3", 400, "use 0 to 2"),
+        ("messages?topic=orders&seek=time&time=soon", 400, "is not a time"),
+        ("record?topic=orders&offset=999999", 404, "no record has offset"),
+        ("group?name=x", 404, "has committed offsets"),
+        ("topics?q=" + "x" * 3_000, 400, "characters"),
+        ("static/../application.py", 404, ""),
+        ("nothing", 404, ""),
+    ],
+)
+def test_bad_requests_get_a_page_that_names_the_remedy(
+    address: str, path: str, status: int, text: str
+) -> None:
+    code, body = answer(address, path)
+    assert (code, text in body) == (status, True)
+    assert "<script>" not in body
+
+
+def test_only_its_own_host_names_are_served(address: str) -> None:
+    assert answer(address, "")[0] == 200
+    assert answer(address, "", Host="evil.example")[0] == 400
+    assert answer(address, "", Host="logs.example")[0] == 200
+    assert answer(address, "", Host="a.pages.example:80")[0] == 200
+
+
+def test_nothing_but_get_is_served(address: str) -> None:
+    with pytest.raises(HTTPError) as caught:
+        urlopen(Request(f"{address}topics", data=b"", method="POST"))
+    with caught.value as error:
+        assert error.code == 405
+
+
+@pytest.mark.parametrize("at", ["//evil.example/", "https://evil.example", "\\\\evil", "x?y"])
+def test_the_choice_of_colours_leads_nowhere_else(address: str, at: str) -> None:
+    with urlopen(f"{address}theme?to=dark&at={at}") as response:
+        assert response.url == address
+
+
+def test_a_place_without_a_log_is_an_error(tmp_path: Path) -> None:
+    text = Shell("127.0.0.1:1").failing(2, "console", f"file://{tmp_path}", "--port", "0")
+    assert "there is no log in" in text

@@ -1,0 +1,160 @@
+"""A walk over all pages of the console in a browser, with its checks. Tests and proofs share it."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from bucketlog.inspect.doctor.digest import LogDigest
+from tests.rigs.console_log import GROUP, HOSTILE, ORDERS, SCRIPT, hostile_records
+from tests.servers.browser import WatchedPage
+
+PAGES = {
+    "overview": "",
+    "topics": "topics",
+    "topic": f"topic?name={ORDERS}",
+    "messages": f"messages?topic={ORDERS}",
+    "record": f"record?topic={ORDERS}&partition=0&offset=3",
+    "groups": "groups",
+    "group": f"group?name={GROUP}",
+    "bucket": "bucket",
+    "cost": "cost",
+}
+SERIOUS = frozenset({"serious", "critical"})
+NARROW = 360
+
+
+class CountedPartition(NamedTuple):
+    earliest: int
+    latest: int
+    records: int
+
+
+def number_in(text: str) -> int:
+    return int(re.sub(r"[^\d]", "", text))
+
+
+def partitions_shown(page: Page) -> list[CountedPartition]:
+    return [
+        CountedPartition(*(number_in(cell) for cell in row.locator("td").all_inner_texts()[1:4]))
+        for row in page.locator("#partition-table tbody tr").all()
+    ]
+
+
+def check_counts(watched: WatchedPage, digest: LogDigest) -> int:
+    """The offsets and records of every topic are the doctor's. Returns the number of records."""
+    total = 0
+    for name, expected in digest.topics.items():
+        shown = partitions_shown(watched.open(f"topic?name={name}"))
+        assert shown == [
+            CountedPartition(part.earliest, part.latest, part.records)
+            for part in expected.partitions
+        ], name
+        total += sum(part.records for part in shown)
+    return total
+
+
+def check_groups(watched: WatchedPage, digest: LogDigest) -> None:
+    for group, rows in digest.groups.items():
+        page = watched.open(f"group?name={group}")
+        shown = {
+            (cells[0], number_in(cells[1])): number_in(cells[2])
+            for row in page.locator("table.rows tbody tr").all()
+            for cells in [row.locator("td").all_inner_texts()]
+        }
+        assert shown == {place: row.offset for place, row in rows.items()}
+
+
+def accessibility(page: Page) -> Iterator[str]:
+    """The serious findings of axe-core."""
+    found = Axe().run(page)
+    for violation in found.response["violations"]:
+        if violation["impact"] in SERIOUS:
+            nodes = [node["html"] for node in violation["nodes"][:3]]
+            yield f"{violation['id']}: {violation['help']}: {nodes}"
+
+
+def check_accessibility(browser: Browser, address: str) -> None:
+    """No serious finding on any page, light, dark and narrow. axe-core is injected, so this alone
+    runs without the policy."""
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", NARROW)):
+        context = browser.new_context(
+            color_scheme="dark" if scheme == "dark" else "light",
+            viewport={"width": width, "height": 800},
+            bypass_csp=True,
+        )
+        watched = WatchedPage(context, address)
+        for name, path in PAGES.items():
+            page = watched.open(path)
+            assert list(accessibility(page)) == [], (name, scheme, width)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} is {wide} wide in a window of {width}"
+        context.close()
+
+
+def check_hostile(watched: WatchedPage) -> None:
+    """Every hostile record is shown in the table and by itself, and none does anything."""
+    page = watched.open(f"messages?topic={HOSTILE}&seek=oldest")
+    rows = page.locator("table.records tbody tr")
+    assert rows.count() == len(hostile_records())
+    assert SCRIPT in rows.first.locator("td.value").inner_text()
+    for form in ("", "text", "hex"):
+        for offset, _ in enumerate(hostile_records()):
+            page = watched.open(f"record?topic={HOSTILE}&offset={offset}&form={form}")
+            assert page.evaluate("window.owned") is None
+            assert "owned" not in page.title()
+            text = page.inner_text("main")
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+            assert len(text) < 400_000
+    assert watched.complaints == []
+
+
+def check_live(watched: WatchedPage, topic: str) -> None:
+    """While a producer sends: the page follows the newest records, and stays once it is paused."""
+    page = watched.open(f"messages?topic={topic}")
+    first = page.locator("table.records tbody td").first
+    before = first.inner_text()
+    last = page.locator("table.records tbody tr").last.locator("td").first
+    assert int(before) > int(last.inner_text()), "the newest record is not the first"
+    page.keyboard.press("l")
+    expect(first).not_to_have_text(before)
+    page.keyboard.press("l")
+    expect(page.locator("#live")).to_have_attribute("aria-pressed", "false")
+    assert watched.complaints == []
+
+
+def check_use(watched: WatchedPage) -> None:
+    """Filter, sort, keys, seek, open: as a person does it."""
+    page = watched.open("topics")
+    page.keyboard.press("/")
+    page.keyboard.type("order")
+    page.wait_for_url("**/topics?q=order")
+    expect(page.locator("#results tbody tr")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/topic?name=orders")
+    page.get_by_role("link", name="Messages", exact=True).last.click()
+    page.wait_for_url("**/messages?topic=orders")
+    page.get_by_label("Begin").select_option("offset")
+    page.get_by_label("Offset").fill("5")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**seek=offset**")
+    assert page.locator("table.records tbody tr td").first.inner_text() == "5"
+    page.locator("table.records a.open").first.click()
+    page.wait_for_url("**/record?**")
+    assert page.locator("pre.json").first.inner_text().startswith("{\n")
+    page.keyboard.press("n")
+    page.wait_for_url("**offset=6**")
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_url("**/bucket")
+    page.get_by_role("link", name="dark", exact=True).click()
+    page.wait_for_url("**/bucket")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    assert watched.complaints == []
