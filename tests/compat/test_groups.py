@@ -2,14 +2,20 @@
 
 import subprocess
 from itertools import count
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.clients import CLIENTS
-from tests.scenarios.group_members import MEMBERS, Ledger
-from tests.scenarios.java_member import java_member
+from tests.scenarios.group_members import (
+    MEMBERS,
+    Ledger,
+    confluent_member,
+    consumer_protocol_member,
+)
+from tests.scenarios.java_member import java_consumer_protocol_member, java_member
 from tests.scenarios.mixed_group import mixed_group
 from tests.scenarios.round_trip import create_topic
 from tests.servers.components import Components
@@ -42,6 +48,23 @@ def test_every_record_once_in_a_group_of_all_clients(
         components.took_part(name, CLIENTS[name].version())
     kinds = MEMBERS | {"java": java_member}
     mixed_group(broker.bootstrap, f"mixed-{next(_numbers)}", kinds, records=RECORDS)
+
+
+def test_every_record_once_in_a_group_of_both_protocols(
+    tmp_path: Path, components: Components, tools: KafkaTools
+) -> None:
+    """The group changes to the consumer protocol, and back when all but the last have gone."""
+    for name in ("confluent-kafka", "java"):
+        components.took_part(name, CLIENTS[name].version() if name in CLIENTS else tools.version)
+    kinds = {
+        "classic": confluent_member,
+        "consumer": consumer_protocol_member,
+        "java": java_consumer_protocol_member,
+        "classic again": confluent_member,
+    }
+    settings = {"group_consumer_heartbeat_interval_ms": "300"}
+    with EmbeddedCluster(tmp_path, settings=settings) as cluster:
+        mixed_group(cluster.bootstrap, f"both-{next(_numbers)}", kinds, records=RECORDS)
 
 
 def test_the_ledger_finds_what_is_planted() -> None:

@@ -162,6 +162,42 @@ def test_the_performance_test(tools: KafkaTools, topic: str) -> None:
     assert sum(latest(tools, topic).values()) == 20_000
 
 
+def test_java_uses_the_newest_versions(tools: KafkaTools) -> None:
+    """Those of Apache Kafka 4.3.1."""
+    said = "\n".join(tools.lines("kafka-broker-api-versions"))
+    newest = dict(re.findall(r"(\w+)\(\d+\): .*\[usable: (\d+)\]", said))
+    wanted = {"Produce": "13", "Fetch": "18", "ListOffsets": "11", "Metadata": "13"}
+    assert {name: newest[name] for name in wanted} == wanted
+
+
+def test_a_producer_continues_in_a_topic_that_is_created_again(
+    tools: KafkaTools, broker: EmbeddedCluster
+) -> None:
+    """Java names topics by their ids: it must find out that the id is another. The tool sends no
+    record again."""
+    topic, offsets, is_new = "kafka-tools-again", list[int](), False
+    with bucketlog.connect(broker.bootstrap) as log:
+        log.topics.create(topic, partitions=1)
+    with (
+        bucketlog.connect(broker.bootstrap) as log,
+        tools.start("kafka-verifiable-producer", "--topic", topic, "--throughput", "300") as java,
+    ):
+        assert java.stdout is not None
+        for event in map(json.loads, java.stdout):
+            if event["name"] != "producer_send_success":
+                continue
+            if is_new := is_new or (bool(offsets) and event["offset"] < offsets[-1]):
+                offsets = [offset for offset in offsets if offset < event["offset"]]
+            offsets.append(event["offset"])
+            if not is_new and len(offsets) == 200:
+                log.topics.delete(topic)
+                log.topics.create(topic, partitions=1)
+            if is_new and len(offsets) == 200:
+                java.terminate()
+    assert offsets == list(range(len(offsets)))
+    assert latest(tools, topic) == {0: len(offsets)}
+
+
 def test_log_dirs(tools: KafkaTools, broker: EmbeddedCluster, topic: str) -> None:
     tools.lines("kafka-console-producer", "--topic", topic, stdin=b"x" * 1000 + b"\n")
     *_, described = tools.lines("kafka-log-dirs", "--describe", "--topic-list", topic)
@@ -173,6 +209,12 @@ def test_log_dirs(tools: KafkaTools, broker: EmbeddedCluster, topic: str) -> Non
     empty, written = sorted(sizes.values())
     assert empty == 0
     assert 1000 < written < 1200
+
+
+def test_the_quorum(tools: KafkaTools) -> None:
+    described = tools.run("kafka-metadata-quorum", "describe", "--status")
+    assert described.returncode == 1
+    assert b"The cluster has no metadata quorum" in described.stdout + described.stderr
 
 
 def test_leaders_and_reassignments(tools: KafkaTools, topic: str, tmp_path: Path) -> None:

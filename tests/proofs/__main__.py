@@ -28,14 +28,20 @@ from tests.proofs.availability import AVAILABILITY_TARGETS
 from tests.proofs.benchmarks import FILE_TARGETS, STORE_TARGETS
 from tests.proofs.chaos import CHAOS_TARGETS
 from tests.proofs.cli import CLI_TARGETS
-from tests.proofs.client_suites import CLIENT_SUITE_TARGETS
 from tests.proofs.cluster import CLUSTER_TARGETS
+from tests.proofs.compat import COMPAT_TARGETS
+from tests.proofs.console import CONSOLE_TARGETS
 from tests.proofs.copy import COPY_TARGETS
 from tests.proofs.deployment import DEPLOYMENT_TARGETS
+from tests.proofs.differential import DIFFERENTIAL_TARGETS
+from tests.proofs.docs import DOCS_TARGETS
+from tests.proofs.encryption import ENCRYPTION_TARGETS
 from tests.proofs.front_door import FRONT_DOOR_TARGETS
 from tests.proofs.groups import GROUP_TARGETS
 from tests.proofs.hostile import HOSTILE_TARGETS
 from tests.proofs.limit import SHORT_FORM_S, time_limit
+from tests.proofs.mirror import MIRROR_TARGETS
+from tests.proofs.neighbours import NEIGHBOUR_TARGETS
 from tests.proofs.newcomer import NEWCOMER_TARGETS
 from tests.proofs.progress import tell
 from tests.proofs.quotas import QUOTA_TARGETS
@@ -45,6 +51,7 @@ from tests.proofs.security import SECURITY_TARGETS
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.proofs.simulation import SIMULATION_TARGETS
 from tests.proofs.spark import SPARK_TARGETS
+from tests.proofs.tenants import TENANT_TARGETS
 from tests.proofs.tier import TIER_TARGETS
 from tests.proofs.transactions import TRANSACTION_TARGETS
 from tests.proofs.validation import VALIDATION_TARGETS
@@ -188,15 +195,21 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **AVAILABILITY_TARGETS,
     **CHAOS_TARGETS,
     **DEPLOYMENT_TARGETS,
+    **CONSOLE_TARGETS,
+    **DOCS_TARGETS,
     **COPY_TARGETS,
     **GROUP_TARGETS,
     **SIMULATION_TARGETS,
     **HOSTILE_TARGETS,
     **SECURITY_TARGETS,
     **QUOTA_TARGETS,
+    **DIFFERENTIAL_TARGETS,
+    **MIRROR_TARGETS,
+    **TENANT_TARGETS,
+    **ENCRYPTION_TARGETS,
     **RECOVERY_TARGETS,
     **TRANSACTION_TARGETS,
-    **CLIENT_SUITE_TARGETS,
+    **COMPAT_TARGETS,
     **TIER_TARGETS,
     **VALIDATION_TARGETS,
     **SPARK_TARGETS,
@@ -204,6 +217,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **SDK_TARGETS,
     **NEWCOMER_TARGETS,
     **WHEEL_TARGETS,
+    **NEIGHBOUR_TARGETS,
     **FRONT_DOOR_TARGETS,
     "clone": prove_clone,
 }
@@ -224,6 +238,8 @@ IN_TESTS = {
     "infra": "tests/infra",
 }
 """Claims whose short form is a test that runs anyway: `--short` runs them only where named."""
+OPEN: dict[str, str] = {}
+"""Claims that do not hold yet: `--short` runs them only where named, and says why."""
 
 
 def prove(name: str, short: bool) -> Figures:
@@ -253,7 +269,12 @@ def main() -> int:
         parser.error(f"unknown target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
     if shutil.which("kcat") is None and {"clients", "across", "logins"} & set(args.what or TARGETS):
         parser.error("kcat is missing: apt-get install kcat, or your system's package")
-    wanted = args.what or [name for name in TARGETS if not (args.short and name in IN_TESTS)]
+    wanted = args.what or [
+        name for name in TARGETS if not (args.short and name in {**IN_TESTS, **OPEN})
+    ]
+    if args.short and not args.what:
+        for name, reason in OPEN.items():
+            tell(f"{name}: left out, does not hold yet: {reason}")
     results = [prove(name, args.short) for name in wanted]
     for result in results:
         print(json.dumps(result | {"machine": machine()}), flush=True)

@@ -30,14 +30,19 @@ def run_benchmark(module: str, *flags: str) -> Figures:
     return figures
 
 
+def checked_benchmark(module: str, *flags: str) -> Figures:
+    """The figures of a benchmark that falls short of nothing. Raises `ShortfallError`."""
+    figures = run_benchmark(module, *flags)
+    if figures["shortfalls"]:
+        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
+    return figures
+
+
 def bench(
     module: str, short: bool, *flags: str, limits: tuple[str, ...], seconds: int = FULL_S
 ) -> Figures:
     duration = ("--seconds", str(SHORT_S if short else seconds))
-    figures = run_benchmark(module, *flags, *duration, *(() if short else limits))
-    if figures["shortfalls"]:
-        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
-    return figures
+    return checked_benchmark(module, *flags, *duration, *(() if short else limits))
 
 
 def prove_produce(short: bool) -> Figures:
@@ -64,10 +69,7 @@ def prove_catch_up(short: bool) -> Figures:
     flags = (*ONE_MINIO, "--rate-mb-s", "20", "--setting", "flush_interval_ms=250")
     size = ("--fill-mb", "300", "--pairs", "1", "--quiet-seconds", "3")
     limits = ("--fill-mb", "5000", "--pairs", "5", "--max-ratio", "1.5")
-    figures = run_benchmark("catch_up", *flags, *(size if short else limits))
-    if figures["shortfalls"]:
-        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
-    return figures
+    return checked_benchmark("catch_up", *flags, *(size if short else limits))
 
 
 def prove_minio(short: bool) -> Figures:
@@ -100,10 +102,20 @@ def prove_s3latency(short: bool) -> Figures:
 def prove_tls_cost(short: bool) -> Figures:
     """CPU time of TLS, in and out, beside plain text and beside Apache Kafka."""
     size = ("--mb", "20", "--turns", "1", "--warm-up-turns", "0", "--reads", "1")
-    figures = run_benchmark("tls", *(size if short else ("--max-ratio", "1")))
-    if figures["shortfalls"]:
-        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
-    return figures
+    return checked_benchmark("tls", *(size if short else ("--max-ratio", "1")))
+
+
+def prove_small_requests(short: bool) -> Figures:
+    """Single-record requests: CPU time and latencies beside Apache Kafka."""
+    size = ("--rates", "100,1000", "--seconds", "2", "--turns", "1")
+    return checked_benchmark("small_requests", *(size if short else ("--max-cpu-ratio", "1")))
+
+
+def prove_polls(short: bool) -> Figures:
+    """CPU time of idle polls, beside Apache Kafka."""
+    size = ("--consumers", "2", "--connections", "100", "--seconds", "2", "--turns", "1")
+    limits = ("--connections", "5000", "--max-session-us", "200", "--max-single-us", "54")
+    return checked_benchmark("polls", *(size if short else limits))
 
 
 FILE_TARGETS: dict[str, Callable[[bool], Figures]] = {
@@ -111,6 +123,8 @@ FILE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "fetch": prove_fetch,
     "latency": prove_latency,
     "tls-cost": prove_tls_cost,
+    "small-requests": prove_small_requests,
+    "polls": prove_polls,
 }
 STORE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "minio": prove_minio,

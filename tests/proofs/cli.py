@@ -5,11 +5,17 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.proofs.shortfall import Figures, ShortfallError
+from tests.rigs.shell import Shell
+from tests.scenarios.bad_input import ROWS, BadInput, complaints, kept, prepare
+from tests.scenarios.terminal_pictures import write_pictures
+from tests.scenarios.terminal_session import CODES, COLUMNS, SESSIONS, shown, write_files
 
 ROOT = Path(__file__).parents[2]
 BUCKETLOG = str(Path(sys.executable).with_name("bucketlog"))
@@ -17,6 +23,10 @@ SHORT_RUNS, FULL_RUNS = 3, 20
 HELP_MS_MAX = 150.0
 OTHER_PAGES = (("topic", "--help"), ("consume", "--help"))
 """Told, and not limited: typer reads a command's values by pydantic, which takes most of it."""
+
+SHORT_STEP, SHORT_SESSIONS = 10, ("cluster",)
+PICTURES = ROOT / "docs" / "pictures" / "terminal"
+OPEN_TO_ALL = {"authorization": "true", "super_users": "User:ANONYMOUS", "transactions": "true"}
 
 SHORT_STARTS, FULL_STARTS = 1, 9
 READY_S_MAX = 2.0
@@ -102,7 +112,61 @@ def prove_dev_start(short: bool) -> Figures:
     return figures
 
 
+def prove_cli(short: bool) -> Figures:
+    """Each kind of bad input is answered by one line with reason and remedy, and loses nothing;
+    each verb fits a terminal of 80 columns. The full form draws docs/pictures/terminal."""
+    with tempfile.TemporaryDirectory(prefix="bucketlog-prove-") as name:
+        folder = Path(name).resolve()
+        figures = _answers(folder, ROWS[::SHORT_STEP] if short else ROWS)
+        sessions = SHORT_SESSIONS if short else tuple(SESSIONS)
+        return figures | _sessions(folder, sessions, None if short else PICTURES)
+
+
+def _answers(folder: Path, rows: Sequence[BadInput]) -> Figures:
+    with EmbeddedCluster(folder / "data") as cluster:
+        shell = Shell(cluster.bootstrap)
+        shell.environment["XDG_CONFIG_HOME"] = str(folder / "settings")
+        prepare(shell, folder)
+        before = kept(shell)
+        places = {"folder": str(folder), "bucket": cluster.bucket_url}
+        wrong = [
+            f"{row.command}: {each}"
+            for row in rows
+            for each in complaints(row, shell(*row.arguments(places), stdin=row.stdin))
+        ]
+        is_kept = kept(shell) == before
+    figures: Figures = {"bad_inputs": len(rows), "wrong_answers": wrong}
+    if wrong or not is_kept:
+        raise ShortfallError("; ".join(wrong) or "bad input changed the log", figures)
+    return figures
+
+
+def _sessions(folder: Path, names: Sequence[str], pictures: Path | None) -> Figures:
+    figures: Figures = {"columns": COLUMNS, "sessions": len(names), "commands": 0}
+    write_files(folder)
+    settings = {**OPEN_TO_ALL, "credentials_key_file": str(folder / "credentials.keys")}
+    with EmbeddedCluster(folder / "log", settings=settings) as cluster:
+        environment = {
+            "BUCKETLOG_BOOTSTRAP": cluster.bootstrap,
+            "XDG_CONFIG_HOME": str(folder / "terminal"),
+        }
+        for name in names:
+            session = [
+                shown(command, folder, environment, cluster.bucket_url)
+                for command in SESSIONS[name]
+            ]
+            figures["commands"] += len(session)
+            for each in session:
+                if each.code != CODES.get(each.command, 0) or each.wide_lines():
+                    raise ShortfallError(f"{each}: {each.wide_lines()}", figures)
+            if pictures is not None:
+                size = write_pictures(pictures, name, session)
+                figures["picture_bytes"] = figures.get("picture_bytes", 0) + size
+    return figures
+
+
 CLI_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "cli": prove_cli,
     "cli-start": prove_cli_start,
     "dev-start": prove_dev_start,
 }

@@ -1,17 +1,29 @@
 """The claims about consumer groups; targets of `tests.proofs`."""
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bucketlog.embedded.cluster import EmbeddedCluster
+from localstack.apache_kafka import running_kafka
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.expansion import expansion
 from tests.scenarios.group_failover import group_failover
 from tests.scenarios.group_members import MEMBERS
+from tests.scenarios.group_migration import group_migration
 from tests.scenarios.java_member import java_member
 from tests.scenarios.many_groups import many_groups
 from tests.scenarios.mixed_group import mixed_group
 from tests.scenarios.rebalances import rebalances
+from tests.scenarios.share_group import share_group
 from tests.servers.cluster import running_cluster
 
+MIGRATION_HEARTBEAT_MS = 300
+KAFKA_MIGRATION = {
+    "group.consumer.min.heartbeat.interval.ms": str(MIGRATION_HEARTBEAT_MS),
+    "group.consumer.heartbeat.interval.ms": str(MIGRATION_HEARTBEAT_MS),
+    "group.initial.rebalance.delay.ms": "0",
+}
 STABLE_AFTER_S = 5.0
 ANSWER_P99_MS = 50.0
 
@@ -40,6 +52,31 @@ def prove_rebalances(short: bool) -> Figures:
     return figures.as_json()
 
 
+def prove_group_migration(short: bool) -> Figures:
+    """50 members change to the consumer protocol and back under load, as on Apache Kafka.
+
+    The short form has 4 members, and does not run Kafka."""
+    members = 4 if short else 50
+    settings = {
+        "group_consumer_heartbeat_interval_ms": str(MIGRATION_HEARTBEAT_MS),
+        "group_initial_rebalance_delay_ms": "0",
+    }
+    with TemporaryDirectory(prefix="bucketlog-prove-") as folder:
+        with EmbeddedCluster(Path(folder) / "bucketlog", settings=settings) as cluster:
+            ours = group_migration(cluster.bootstrap, members)
+        figures: Figures = ours.as_json()
+        twice_on_kafka = 0
+        if not short:
+            with running_kafka(Path(folder) / "kafka", properties=KAFKA_MIGRATION) as kafka:
+                theirs = group_migration(kafka.bootstrap, members)
+            figures["kafka"], twice_on_kafka = theirs.as_json(), theirs.twice
+    if ours.twice > twice_on_kafka:
+        raise ShortfallError(f"{ours.twice} records were processed twice", figures)
+    if ours.refused:
+        raise ShortfallError(f"members were refused: {ours.refused}", figures)
+    return figures
+
+
 def prove_many_groups(short: bool) -> Figures:
     """5,000 groups with committed offsets: OffsetFetch and ListGroups within 50 ms (p99)."""
     figures = many_groups(200 if short else 5000)
@@ -56,10 +93,22 @@ def prove_expansion(short: bool) -> Figures:
     return expansion(between_s=1 if short else 20).as_json()
 
 
+def prove_share_groups(short: bool) -> Figures:
+    """Share consumers of Apache Kafka on three brokers that are killed (-9): every record is
+    delivered, none is acknowledged twice, nothing is left in the queue."""
+    if short:
+        figures = share_group(brokers=2, consumers=3, partitions=4, records=20_000, kills=1)
+    else:
+        figures = share_group(brokers=3, consumers=20, partitions=24, records=1_000_000, kills=12)
+    return figures.as_json()
+
+
 GROUP_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "mixed-group": prove_mixed_group,
     "coordinator": prove_coordinator,
     "rebalances": prove_rebalances,
+    "group-migration": prove_group_migration,
     "many-groups": prove_many_groups,
     "expansion": prove_expansion,
+    "share-groups": prove_share_groups,
 }

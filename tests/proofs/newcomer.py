@@ -1,8 +1,7 @@
 """The claim about whoever comes new: from a clone to a typed record, by the README alone; a target
 of `tests.proofs`.
 
-The commands, the program and what it prints are taken from README.md of the clone: the blocks of
-its first section, in their order.
+The commands, the program and what they print are taken from README.md of the clone.
 """
 
 import os
@@ -17,17 +16,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
-from typing import NamedTuple
 
 import psutil
 
+from tests.models.readme import read_start, said_to_print
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.servers.cluster import free_port, is_free
 
 ROOT = Path(__file__).parents[2]
-SECTION = "## Try it"
-BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FILE_NAME = re.compile(r"`(\w+\.py)`:\s*$")
 ADDRESS = "localhost:9092"
 PORT = 9092
 LIMIT_S = 120
@@ -40,31 +36,6 @@ KEPT = ("PATH", "LANG", "TMPDIR")
 HOW_TO_REACH_PACKAGES = re.compile(
     r"(?i)(https?|all|no)_proxy|.*_ca_(bundle|certs)|ssl_cert_.*|pip_(cert|index_url|.*timeout)"
 )
-
-
-class Start(NamedTuple):
-    """What the README says. `install` ends with the command that goes on running."""
-
-    install: str
-    program_name: str
-    program: str
-    run: str
-    printed: str
-
-
-def read_start(readme: str) -> Start:
-    """Raises `ShortfallError` where the section has other blocks than these four."""
-    section = readme[readme.index(SECTION) :]
-    section = section[: section.index("\n## ")]
-    found = list(BLOCKS.finditer(section))[:4]
-    languages = [block[1] for block in found]
-    if languages != ["sh", "python", "sh", "text"]:
-        raise ShortfallError(f"blocks of {SECTION!r}: {languages}", {})
-    install, program, run, printed = (block[2] for block in found)
-    name = FILE_NAME.search(section[: found[1].start()])
-    if name is None:
-        raise ShortfallError(f"{SECTION!r} does not name the program's file", {})
-    return Start(install, name[1], program, run, printed)
 
 
 class Terminal:
@@ -129,6 +100,7 @@ def prove_newcomer(short: bool) -> Figures:
         start = read_start((clone / "README.md").read_text())
         if not is_free(PORT):  # on a clean machine it is
             environment["BUCKETLOG_PORT"] = port = str(free_port())
+            environment["BUCKETLOG_BOOTSTRAP"] = f"localhost:{port}"
             start = start._replace(program=start.program.replace(ADDRESS, f"localhost:{port}"))
         terminal = Terminal(start.install, clone, environment)
         try:
@@ -136,7 +108,7 @@ def prove_newcomer(short: bool) -> Figures:
             ready = time.perf_counter()
             (clone / start.program_name).write_text(start.program)
             done = subprocess.run(
-                ["bash", "-c", start.run],
+                ["bash", "-ec", start.first + start.run],
                 cwd=clone,
                 env=environment,
                 capture_output=True,
@@ -146,7 +118,7 @@ def prove_newcomer(short: bool) -> Figures:
             ended = time.perf_counter()
         finally:
             left = terminal.interrupt()
-    begun = [("git clone", began), *terminal.begun, (start.run.strip(), ready)]
+    begun = [("git clone", began), *terminal.begun, ("records", ready)]
     ends = [at for _, at in begun[1:]] + [ended]
     figures: Figures = {
         "limit_s": LIMIT_S,
@@ -155,8 +127,8 @@ def prove_newcomer(short: bool) -> Figures:
         "with_pip_cache": short,
         **downloads(terminal.printed),
     }
-    if done.returncode or done.stdout != start.printed:
-        raise ShortfallError(f"{start.run.strip()}: {done.stdout}{done.stderr}", figures)
+    if done.returncode or done.stdout != said_to_print(start.first) + said_to_print(start.run):
+        raise ShortfallError(f"the README's programs: {done.stdout}{done.stderr}", figures)
     if left:
         raise ShortfallError(f"Ctrl-C left {left}", figures)
     if ended - began > LIMIT_S and not short:  # machines of CI are shared

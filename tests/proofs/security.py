@@ -13,9 +13,10 @@ from tests.scenarios.login_storm import login_storm
 from tests.scenarios.logins import CLIENTS, CellResult, SessionResult, login_matrix, sessions
 from tests.scenarios.paced_producers import PACED
 from tests.scenarios.security_comparison import Compared, security
-from tests.servers.lone_broker import MECHANISMS
+from tests.servers.lone_broker import MECHANISMS, OAUTHBEARER
 
-SHORT_MECHANISMS = ("SCRAM-SHA-512", "PLAIN")
+LOGIN_MECHANISMS = (*MECHANISMS, OAUTHBEARER)
+SHORT_MECHANISMS = ("SCRAM-SHA-512", "PLAIN", OAUTHBEARER)
 SHORT_CLIENTS = ("confluent-kafka", "kcat")
 WIDEST = 160
 
@@ -53,12 +54,12 @@ def prove_logins(short: bool) -> Figures:
         _row(*one.cell, one.cell.expected, one.outcome)
 
     clients = SHORT_CLIENTS if short else CLIENTS
-    cells = login_matrix(clients, SHORT_MECHANISMS if short else MECHANISMS, show)
+    cells = login_matrix(clients, SHORT_MECHANISMS if short else LOGIN_MECHANISMS, show)
     _row("client", "mechanism", "logins", "records", "under load")
     again: list[SessionResult] = []
     for one in sessions(
         ("confluent-kafka",) if short else tuple(PACED),
-        SHORT_MECHANISMS[:1] if short else MECHANISMS,
+        SHORT_MECHANISMS[:1] if short else LOGIN_MECHANISMS,
         2 if short else 8,
     ):
         _row(*one)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.proofs.benchmarks import run_benchmark
+from tests.proofs.benchmarks import checked_benchmark
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.ingest import ingest_killed
 from tests.scenarios.large_logs import LISTED_MAX, PARTITIONS, WRITERS
@@ -119,10 +119,7 @@ def prove_spark_replay(short: bool) -> Figures:
     few = ("--min-count", "1")
     limits = ("--min-count", "2.5", "--min-aggregate", "2.5", "--min-parquet", "1.5")
     more = ("--min-replay", "4", "--min-decoded", "4000000")
-    figures = run_benchmark("spark_replay", *((*small, *few) if short else (*limits, *more)))
-    if figures["shortfalls"]:
-        raise ShortfallError("; ".join(figures["shortfalls"]), figures)
-    return figures
+    return checked_benchmark("spark_replay", *((*small, *few) if short else (*limits, *more)))
 
 
 def prove_replay(short: bool) -> Figures:

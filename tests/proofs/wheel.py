@@ -118,12 +118,15 @@ def top_level(wheel: Path) -> list[str]:
     return sorted(name for name in first if not name.endswith(".dist-info"))
 
 
-def installed(wheel: Path, folder: Path, environment: dict[str, str]) -> Path:
-    """The interpreter of a new environment that holds the wheel and what it requires."""
+def installed(wheel: Path, folder: Path, environment: dict[str, str], *beside: str) -> Path:
+    """The interpreter of a new environment that holds the wheel, other packages, and what all of
+    them require."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheel)], env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*pip, str(wheel), *beside], env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     return python
 
 

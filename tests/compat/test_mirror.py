@@ -1,0 +1,195 @@
+"""Topics of Apache Kafka in bucketlog: the same records at the same offsets, also after kills."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.cimpl import NewTopic
+
+from bucketlog.client.admin import LATEST, Admin
+from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.mirror.groups import commit_offsets, committed_offsets
+from bucketlog.mirror.source import Partition
+from localstack.apache_kafka import running_kafka
+from tests.rigs.patience import PATIENCE_S, eventually
+from tests.servers.components import Components
+
+TOPICS = {"plain": 3, "txn": 2, "keyed": 1}
+RECORDS = 20_000
+Rows = dict[tuple[str, int], list[tuple[object, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    kafka: str
+    bucketlog: str
+    log: Path
+
+    def mirror(self, *arguments: str) -> "subprocess.Popen[str]":
+        with self.log.open("a") as log:
+            return subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "bucketlog.cli", "mirror", "--topics", "*"),
+                    *("--from", f"kafka://{self.kafka}", "-b", self.bucketlog, *arguments),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def done(self, *arguments: str) -> str:
+        process = self.mirror(*arguments)
+        said, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, self.log.read_text()
+        return said
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, components: Components) -> Iterator[Clusters]:
+    try:
+        with (
+            running_kafka(tmp_path / "kafka") as kafka,
+            EmbeddedCluster(tmp_path / "bucketlog", brokers=2) as cluster,
+        ):
+            components.took_part("Apache Kafka broker", kafka.version)
+            yield Clusters(kafka.bootstrap, cluster.bootstrap, tmp_path / "mirror.log")
+    except ConfigurationError as error:
+        components.missing("Apache Kafka", error.remedy)
+
+
+def fill(kafka: str) -> None:
+    """Idempotent, plain and transactional batches, some aborted; committed offsets."""
+    admin = Admin({"bootstrap.servers": kafka}, timeout_s=PATIENCE_S)
+    configs = {"keyed": {"cleanup.policy": "compact"}, "txn": {"retention.ms": "-1"}}
+    new = [NewTopic(name, count, 1, config=configs.get(name, {})) for name, count in TOPICS.items()]
+    for future in admin.client.create_topics(new).values():
+        future.result(PATIENCE_S)
+    plain = Producer(
+        {"bootstrap.servers": kafka, "compression.type": "lz4", "enable.idempotence": True}
+    )
+    for number in range(RECORDS):
+        topic = "keyed" if number % 10 == 0 else "plain"
+        key = str(number % 97).encode()
+        plain.produce(topic, str(number).encode(), key=key, headers={"h": b"x"})
+        if number % 500 == 0:
+            plain.flush()
+    plain.flush()
+    ending = Producer({"bootstrap.servers": kafka, "transactional.id": "t"})
+    ending.init_transactions(PATIENCE_S)
+    for number in range(20):
+        ending.begin_transaction()
+        for _ in range(30):
+            ending.produce("txn", str(number).encode())
+        ending.flush()
+        if number % 3 == 0:
+            ending.abort_transaction(PATIENCE_S)
+        else:
+            ending.commit_transaction(PATIENCE_S)
+    rows = {Partition("plain", 0): (77, "from here"), Partition("txn", 1): (5, "")}
+
+    def is_committed() -> bool:
+        commit_offsets(admin, "g", rows)
+        return True
+
+    eventually(is_committed, despite=(LogError,))
+
+
+def read(bootstrap: str) -> Rows:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"judge-{uuid4().hex}",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    found: Rows = {(name, number): [] for name, count in TOPICS.items() for number in range(count)}
+    consumer.assign([TopicPartition(*place, 0) for place in found])
+    left = set(found)
+    while left:
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None, left
+        place = str(message.topic()), int(message.partition() or 0)
+        error = message.error()
+        if error is not None:
+            if error.code() != KafkaError._PARTITION_EOF:
+                raise KafkaException(error)
+            left.discard(place)
+            found[place].append(("end", message.offset()))
+            continue
+        row = message.timestamp(), message.key(), message.value(), str(message.headers())
+        found[place].append((message.offset(), *row))
+    consumer.close()
+    return found
+
+
+def test_a_mirror_that_is_killed(clusters: Clusters) -> None:
+    fill(clusters.kafka)
+    target = Admin({"bootstrap.servers": clusters.bucketlog}, timeout_s=PATIENCE_S)
+    for least in (1, 5_000):
+        process = clusters.mirror("--no-acls")
+        eventually(partial(_has, target, least), clusters.log.read_text)
+        process.kill()
+        process.communicate()
+    clusters.done("--once")
+    source_rows, target_rows = read(clusters.kafka), read(clusters.bucketlog)
+    assert target_rows == source_rows
+    assert sum(len(rows) for rows in source_rows.values()) > RECORDS
+    assert committed_offsets(target, "g") == {
+        Partition("plain", 0): (77, "from here"),
+        Partition("txn", 1): (5, ""),
+    }
+    refused: list[object] = []
+    producer = Producer({"bootstrap.servers": clusters.bucketlog})
+    producer.produce("plain", b"new", on_delivery=lambda error, _: refused.append(error))
+    producer.flush()
+    assert "POLICY_VIOLATION" in str(refused)
+    said = clusters.done("--cut-over", "--quiet-s", "0.5")
+    assert "3 topics, 6 partitions" in said
+    assert "are equal" in said
+    producer.produce("plain", b"new", partition=0, on_delivery=lambda _, got: refused.append(got))
+    producer.flush()
+    rows = read(clusters.bucketlog)["plain", 0]
+    assert rows[:-2] == source_rows["plain", 0][:-1]
+    assert rows[-1] == ("end", len(rows) - 1)
+
+
+def test_a_transaction_that_is_open_when_producers_are_stopped(clusters: Clusters) -> None:
+    """Its marker must not be refused with the records."""
+    fill(clusters.kafka)
+    producer = Producer(
+        {
+            "bootstrap.servers": clusters.kafka,
+            "transactional.id": "late",
+            "transaction.timeout.ms": 800_000,
+        }
+    )
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    producer.produce("txn", b"late", partition=0)
+    producer.flush()
+    stop = "--no-acls", "--cut-over", "--stop-writers", "config", "--quiet-s", "0.5"
+    process = clusters.mirror(*stop)
+    eventually(lambda: "producers of the source are stopped" in clusters.log.read_text())
+    producer.commit_transaction(PATIENCE_S)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, clusters.log.read_text()
+    rows = read(clusters.bucketlog)
+    assert rows == read(clusters.kafka)
+    assert rows["txn", 0][-2][3] == b"late"
+
+
+def _has(admin: Admin, offsets: int) -> bool:
+    try:
+        return sum(admin.offsets("plain", range(3), LATEST, "looking").values()) >= offsets
+    except LogError:  # not created yet
+        return False
