@@ -10,7 +10,7 @@ from bucketlog.stateless_broker.setting_types import MIB, NotNegative, Positive
 
 
 class OffsetCommitAck(StrEnum):
-    """When the broker answers an OffsetCommit."""
+    """The moment at which the broker answers an OffsetCommit."""
 
     LOG = "log"
     REDIS = "redis"

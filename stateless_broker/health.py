@@ -1,8 +1,8 @@
-"""Whether this broker may write, and if not, why and what helps.
+"""The health of a broker: whether it may write, and if not, why and what helps.
 
-Invariant: once stopped, a broker never writes again: what stopped it (a bug, damaged objects) is
-not settled by another epoch. A lost sequencer is: writing pauses between two epochs. Reading goes
-on from the view.
+Invariant: once stopped, a broker never writes again, because another epoch does not settle the
+cause (a bug, damaged objects). A new epoch does settle the loss of a sequencer: writing pauses
+between two epochs. Reading continues from the view.
 """
 
 import logging
@@ -14,14 +14,15 @@ logger = logging.getLogger(__name__)
 
 
 class Lifetime(Enum):
-    """How long a part may stay degraded if nothing recovers it."""
+    """The longest time that a part stays degraded if nothing recovers it."""
 
     PROCESS = auto()
-    """Until it works again, across epochs."""
+    """The part stays degraded until it works again, across epochs."""
     EPOCH = auto()
-    """Until the work of the epoch has ended: the next epoch has a new one."""
+    """The part stays degraded until the work of the epoch has ended: the next epoch has a new
+    one."""
     DUTY = auto()
-    """Until the duty runs again, in the next epoch at the latest."""
+    """The part stays degraded until the duty runs again, in the next epoch at the latest."""
 
 
 class BrokerPart(StrEnum):
@@ -55,23 +56,24 @@ class BrokerPart(StrEnum):
 
 
 class Readiness(Protocol):
-    """What `/readyz` shows."""
+    """The part of the health that `/readyz` shows."""
 
     @property
     def ready(self) -> bool: ...
 
     def report(self) -> dict[str, str]:
-        """What keeps the broker from being ready, by part."""
+        """Return the reasons why the broker is not ready, by part."""
 
 
 class Health:
-    """`degraded` comes and goes (bucket or Redis unreachable); `stopped` is for good."""
+    """The health of a broker. `degraded` is temporary (bucket or Redis unreachable); `stopped` is
+    for good."""
 
     def __init__(self) -> None:
         self.stopped: str | None = None
         self.started = False
         self.epoch = 0
-        """The one that this broker is in, or was in last."""
+        """The epoch that this broker is in, or was in last."""
         self.epochs_ended = 0
         self.runs_valkey: Callable[[], bool] = lambda: False
         """Whether this broker runs the sequencer's Valkey; for the metrics."""
@@ -107,7 +109,7 @@ class Health:
             logger.info("%s works again", part)
 
     def recover_all(self, lifetime: Lifetime) -> None:
-        """What is degraded for that long is not asked about any more."""
+        """Recover all parts with this lifetime. After it, nothing else would recover them."""
         for part in BrokerPart:
             if part.lifetime is lifetime:
                 self.recover(part)
@@ -137,7 +139,7 @@ class Health:
         return not self.report()
 
     def report(self) -> dict[str, str]:
-        """What keeps the broker from being ready, by part."""
+        """Return the reasons why the broker is not ready, by part."""
         report = {str(part): reason for part, reason in self._degraded.items()}
         writing = self.stopped or self._between_epochs
         if writing is not None:

@@ -53,7 +53,7 @@ class ListenerSpec:
 
 
 def read_listeners(text: str) -> tuple[ListenerSpec, ...]:
-    """Raises `ValueError`, which says what to write instead."""
+    """Parse listeners. Raises `ValueError`, which says what to write instead."""
     found: dict[str, ListenerSpec] = {}
     ports: set[int] = set()
     for entry, match in _entries(text, "NAME:PROTOCOL://HOST:PORT"):
@@ -116,14 +116,15 @@ def shifted(listeners: Sequence[ListenerSpec], by: int) -> tuple[ListenerSpec, .
 
 
 def listeners_text(listeners: Sequence[ListenerSpec]) -> str:
-    """What `read_listeners` reads."""
+    """Return the listeners in the form that `read_listeners` reads."""
     return ",".join(
         f"{each.name}:{each.protocol}://{_written(each.host)}:{each.port}" for each in listeners
     )
 
 
 def advertised_text(listeners: Sequence[ListenerSpec]) -> str:
-    """What `advertise` reads; all listeners have an advertised address."""
+    """Return the advertised addresses in the form that `advertise` reads. All listeners must have
+    one."""
     return ",".join(
         f"{each.name}://{_written(each.advertised_host or '')}:{each.advertised_port}"
         for each in listeners

@@ -62,7 +62,7 @@ class ListenerSettings(BaseSettings):
 
     @property
     def listener_specs(self) -> tuple[ListenerSpec, ...]:
-        """At least one, in the order of `listeners`."""
+        """The listeners, at least one, in the order of `listeners`."""
         if self.listeners is not None:
             return advertise(read_listeners(self.listeners), self.advertised_listeners)
         return (

@@ -14,7 +14,7 @@ PLAIN = "PLAIN"
 OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", PLAIN, OAUTHBEARER)
 _OVER_TLS = frozenset({PLAIN, OAUTHBEARER})
-"""What the client sends lets whoever reads it log in, too."""
+"""Mechanisms whose messages let an eavesdropper log in, too."""
 TOKEN_ALGORITHMS = ("RS256", "ES256", "PS256")
 ANY_AUDIENCE = "*"
 
@@ -207,12 +207,12 @@ class LoginSettings(BaseSettings):
 
     @property
     def token_audiences(self) -> frozenset[str] | None:
-        """None: any audience."""
+        """The accepted audiences. None: any audience."""
         names = frozenset(_split(self.oauthbearer_audiences))
         return None if ANY_AUDIENCE in names else names
 
     def check_tokens(self) -> None:
-        """What OAUTHBEARER needs. Raises `ValueError`."""
+        """Check the settings that OAUTHBEARER needs. Raises `ValueError`."""
         if (self.oauthbearer_jwks_url is None) == (self.oauthbearer_jwks_file is None):
             raise ValueError(
                 "OAUTHBEARER needs the provider's keys: set either "

@@ -49,7 +49,7 @@ class MembershipTimeouts:
 
 
 class Membership:
-    """`me` is known once `join` has returned."""
+    """The membership of this broker. `me` is known once `join` has returned."""
 
     def __init__(
         self,
@@ -80,14 +80,15 @@ class Membership:
         leaving. Answers to requests then say that other brokers lead."""
         self._has_left = False
         self.role_changes = 0
-        """Counts the changes after which other brokers may lead."""
+        """Number of changes after which other brokers may lead."""
         self._is_sealed_off = False
         """Whether this broker does not reach the sequencer, but others have sealed its chain."""
         self._withdrawn: str | None = None
         """Why this broker has given its roles to the others; None: it keeps them."""
         self._given_up_writer: WriterId | None = None
         self._differs_since: float | None = None
-        """Since when `_withdrawn` and the broker's health disagree (event loop's time)."""
+        """The time since which `_withdrawn` and the broker's health disagree (event loop's
+        time)."""
         self._members: tuple[LiveBroker, ...] = ()
         self._forgotten: dict[LiveBroker, float] = {}
         """Members that the server does not know yet after it lost its state, and until when they
@@ -98,7 +99,7 @@ class Membership:
         """The sequencer's time of day (ms) when the event loop's was that."""
         self._on_change: list[Callable[[], None]] = []
         self._hurry = asyncio.Event()
-        """Set if a heartbeat must be sent at once."""
+        """An event that is set if a heartbeat must be sent at once."""
         self._look_again_ms: float = math.inf
         self.lifeline = Lifeline(
             lambda heard, is_missed: sequencer.hold_lifeline(incarnation, heard, is_missed),
@@ -168,7 +169,7 @@ class Membership:
         return deal(near or serving, topic_id, partitions)
 
     def coordinator_of(self, group: str) -> LiveBroker:
-        """The broker that is to coordinate the consumer group."""
+        """Return the broker that coordinates the consumer group."""
         found = self._coordinators.get(group)
         if found is None:
             found = self._first_for(b"group:" + group.encode())
@@ -190,19 +191,20 @@ class Membership:
 
     @property
     def is_session_live(self) -> bool:
-        """Whether the others leave this broker its roles: it was heard lately."""
+        """Whether the others leave this broker its roles, because it was heard lately."""
         silent_s = asyncio.get_running_loop().time() - self._heard_at
         return silent_s < self._timeouts.role_ms / 1000
 
     def now_ms(self) -> int:
-        """The cluster's time of day: the sequencer's, as of the last heartbeat, and what has passed
-        since. Brokers whose own clocks are wrong agree about ages all the same."""
+        """Return the cluster's time of day: the sequencer's at the last heartbeat, and the time
+        since then. So brokers whose own clocks are wrong still agree about ages."""
         then_ms, then = self._clock
         return then_ms + int((asyncio.get_running_loop().time() - then) * 1000)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Called when roles may have moved: other members, or this broker was not heard for too
-        long (`is_session_live` is False in the call). Returns what ends that."""
+        """Have `callback` called when roles may have moved: other members, or this broker was not
+        heard for too long (`is_session_live` is False in the call). Returns a function that ends
+        that."""
         self._on_change.append(callback)
         return lambda: self._on_change.remove(callback)
 
@@ -211,7 +213,8 @@ class Membership:
             callback()
 
     def place_in_line(self, what: str) -> int:
-        """How many live brokers come before this one for a task of which one is enough."""
+        """Return the number of live brokers before this one in line for a task that one broker is
+        enough for."""
         line = by_preference(self._members, what.encode())
         return next((place for place, one in enumerate(line) if one == self._me), len(line))
 
@@ -243,12 +246,13 @@ class Membership:
             await asyncio.sleep(JOIN_PAUSE_S)
 
     async def serve(self) -> None:
-        """From now on clients are sent here. Raises `SequencerUnavailableError`."""
+        """Have clients sent to this broker from now on. Raises `SequencerUnavailableError`."""
         self._serves = True
         await self.heartbeat()
 
     async def stop_serving(self) -> None:
-        """From now on they are sent to the others. Raises `SequencerUnavailableError`."""
+        """Have clients sent to the other brokers from now on. Raises
+        `SequencerUnavailableError`."""
         self._serves = False
         await self.heartbeat()
 
@@ -285,7 +289,8 @@ class Membership:
         self._hurry.clear()
 
     def _withdraw_or_return(self) -> None:
-        """One broker always keeps its roles, because clients need a broker to ask."""
+        """Give this broker's roles up, or take them back. One broker always keeps its roles,
+        because clients need a broker to ask."""
         now, reason = asyncio.get_running_loop().time(), self._health.cannot_write
         if (reason is None) is (self._withdrawn is None):
             self._differs_since = None
@@ -310,8 +315,8 @@ class Membership:
             self._withdrawn, self._given_up_writer = reason, self.writer
 
     def _is_first_of_none_that_serves(self) -> bool:
-        """Whether no broker serves, and this one has the lowest id: two may have withdrawn at the
-        same time, each because the other served."""
+        """Return whether no broker serves, and this one has the lowest id. Two brokers may have
+        withdrawn at the same time, each because the other served."""
         serves = any(member.serves for member in self._members)
         return not serves and self.me.node_id == min(one.node_id for one in self._members)
 

@@ -50,7 +50,7 @@ def _group(match: re.Match[str], digits: str) -> str:
 
 
 def read_principal_rules(text: str) -> tuple[PrincipalRule, ...]:
-    """Raises `ValueError`, which names the rule."""
+    """Parse rules. Raises `ValueError`, which names the rule."""
     return tuple(_rules(text))
 
 

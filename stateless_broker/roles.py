@@ -1,4 +1,4 @@
-"""Which broker has a partition, a group or a duty, by rendezvous hashing. Pure.
+"""Roles of brokers: which broker has a partition, a group or a duty, by rendezvous hashing. Pure.
 
 Invariants: brokers that see the same members agree. The numbers of a topic's partitions that two
 brokers lead differ by at most one. If a broker leaves or comes, mostly its own share moves.
@@ -27,7 +27,7 @@ def zone_of_client(client_id: str) -> str:
 
 
 def by_preference(members: Sequence[LiveBroker], what: bytes) -> list[LiveBroker]:
-    """Members in the order in which they are to have `what`."""
+    """Return the members in the order in which they should have `what`."""
     return sorted(members, key=lambda member: weight(member.node_id, what), reverse=True)
 
 

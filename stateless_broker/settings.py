@@ -381,7 +381,7 @@ class BrokerSettings(
 
     @property
     def sequencer_timeout_effective_ms(self) -> int:
-        """0: brokers wait for the configured Redis."""
+        """The effective time-out in milliseconds. 0: brokers wait for the configured Redis."""
         if self.sequencer_timeout_ms is not None:
             return self.sequencer_timeout_ms
         return self.session_timeout_ms + SEAL_MS

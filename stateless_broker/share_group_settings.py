@@ -17,7 +17,8 @@ def _checked_reset(text: str) -> str:
 
 
 class ShareIsolation(StrEnum):
-    """Whether a share group gets records of transactions that are open or aborted."""
+    """Isolation of a share group: whether it gets records of transactions that are open or
+    aborted."""
 
     READ_COMMITTED = "read_committed"
     READ_UNCOMMITTED = "read_uncommitted"

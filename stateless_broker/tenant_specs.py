@@ -20,7 +20,7 @@ TENANTS_BYTES_MAX = 1 << 20
 SHARE_MAX = 1_000
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 FOLDER = "tenants"
-"""Of the logs of tenants, in the folder or prefix that `bucket_url` names."""
+"""Folder of the tenants' logs, in the folder or prefix that `bucket_url` names."""
 LISTENERS, SHARE = "listeners", "share"
 OWN_SETTINGS = frozenset(
     {
@@ -50,7 +50,8 @@ class TenantSpec:
 
 
 def tenant_url(bucket_url: str, tenant: TenantSpec) -> str:
-    """Where the log of the tenant is: in the brokers' bucket, unless the tenant has another."""
+    """Return the URL of the tenant's log. It is in the brokers' bucket, unless the tenant has
+    another."""
     own = tenant.settings.get("bucket_url")
     return str(own) if own is not None else f"{bucket_url.rstrip('/')}/{FOLDER}/{tenant.name}"
 

@@ -16,7 +16,7 @@ class TlsVersion(StrEnum):
 
 
 class ClientAuth(StrEnum):
-    """Whether clients present certificates. One that is presented must be valid."""
+    """The use of clients' certificates. A certificate that a client presents must be valid."""
 
     NONE = "none"
     REQUESTED = "requested"

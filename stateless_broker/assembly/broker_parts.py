@@ -64,10 +64,10 @@ class ClusterParts:
 
 @dataclass(frozen=True, slots=True)
 class ServedLog:
-    """What clients use of the log: its view, the incremental fetch sessions, the intake, and the
-    authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do everything.
-    `quotas` measures what clients use of the view's quotas. `keys` has the keys of topics.
-    `topic_defaults` follows the view's defaults of all brokers."""
+    """The parts of the log that clients use: its view, the incremental fetch sessions, the intake,
+    and the authorizer, which decides by the view's ACLs. `authorizer` None: everyone may do
+    everything. `quotas` measures what clients use of the view's quotas. `keys` has the keys of
+    topics. `topic_defaults` follows the view's defaults of all brokers."""
 
     view: View
     sessions: FetchSessions

@@ -1,8 +1,9 @@
-"""This broker's part in consumer groups: the coordinator and committed offsets, put together.
+"""Compose this broker's part in consumer groups: the coordinator and committed offsets.
 
-Invariant: a group is this broker's only while it is the first for it among the brokers that live,
-and while the others can take it for alive; what another broker may have taken is resigned. All
-of it is of one epoch: after its end members find their coordinator anew, and rejoin.
+Invariant: this broker coordinates a group only while it is the first for the group among the live
+brokers, and while the others can see that it lives. It resigns groups that another broker may have
+taken. All parts belong to one epoch. After the epoch's end, members find their coordinator anew,
+and rejoin.
 """
 
 import asyncio
@@ -37,7 +38,8 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 
 MINUTE_MS = 60_000
 STORE_CALLS_IN_FLIGHT = 4
-"""Of the few connections to Redis that a broker has; each takes well below a millisecond."""
+"""Limit of the calls in flight to the group store, because a broker has few connections to Redis.
+Each call takes well below a millisecond."""
 
 
 class ConsumerGroups:
@@ -78,8 +80,9 @@ class ConsumerGroups:
         )
         self.catch_up = SharedCatchUp(lambda: feed.catch_up(settings.view_wait_ms_max), spawn)
         self.catch_up_for_certain = SharedCatchUp(catch_up_for_certain, spawn)
-        """As `catch_up`; False also where a later epoch may be active, of which this broker's Redis
-        does not know: what was visible there is not shown here."""
+        """The same as `catch_up`, but the result is also False if a later epoch may be active that
+        this broker's Redis does not know. The view does not show what became visible in that
+        epoch."""
         self.memory = GroupMemory(settings.coordinated_groups_bytes_max, _monotonic_ms)
         self.coordinator = GroupCoordinator(
             epoch=end.epoch,
@@ -127,17 +130,18 @@ class ConsumerGroups:
         spawn(self.offsets.run(), "the offsets' expiry")
 
     def leave(self) -> None:
-        """The broker goes: clients are sent to the next coordinator."""
+        """Send clients to the next coordinator, because the broker leaves."""
         self._leaving = True
         self.coordinator.resign_all()
 
     def has_group(self, group_id: str) -> bool:
-        """Whether there is a consumer group of this name, as far as is known here."""
+        """Return whether a consumer group of this name exists, as far as this broker knows."""
         held = self.coordinator.find(group_id)
         return held is not None and self.coordinator.exists(held)
 
     def owns(self, group_id: str) -> ErrorCode:
-        """`none` if this broker is the coordinator of the group, else the error for clients."""
+        """Return `none` if this broker is the coordinator of the group, else the error for
+        clients."""
         if self._end.reason is not None:
             return ErrorCode.coordinator_not_available
         mine = self._membership.coordinator_of(group_id) == self._membership.me

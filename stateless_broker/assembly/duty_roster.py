@@ -27,7 +27,8 @@ MANIFESTS_KEPT_MAX = 1_000
 
 
 class Duties:
-    """`renew_epoch` ends the epoch, for the given reason, so that this broker claims the next."""
+    """The duties of a broker. `renew_epoch` ends the epoch, for the given reason, so that this
+    broker claims the next."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""What a broker does within one epoch: its commit path, its view's feed, its consumer groups, and
+"""The work of a broker within one epoch: its commit path, its view's feed, its consumer groups, and
 the watches over them.
 
-Invariant: all of it belongs to the epoch that was joined, and ends with that epoch. What outlives
-epochs is in `BrokerParts`.
+Invariant: all of this work belongs to the epoch that was joined, and ends with that epoch. Parts
+that outlive epochs are in `BrokerParts`.
 """
 
 import asyncio
@@ -30,13 +30,15 @@ from bucketlog.stateless_broker.produce.fresh_stamps import FreshStamps
 from bucketlog.tiered_storage import keys
 
 BLOCK_MS = 1000
-"""How long a call to Redis may wait for news at most; less than it may take."""
+"""The longest time that a call to Redis waits for news; at most half of `redis_timeout_ms`."""
 DAY_MS = 86_400_000
-"""Where this broker deletes nothing, another one may, after the default safety age."""
+"""The default safety age: if this broker deletes nothing, another broker may delete after this
+time."""
 
 
 class EpochWork:
-    """The broker's view shows what was joined already. `end` says when the epoch is over."""
+    """The work of one epoch. The broker's view shows what was joined already. `end` says when the
+    epoch is over."""
 
     def __init__(self, joined: JoinedEpoch, broker: BrokerParts) -> None:
         self._joined = joined
@@ -200,7 +202,7 @@ class EpochWork:
         )
 
     async def stop(self) -> None:
-        """Until nothing of it is at work."""
+        """Stop all work of the epoch, and wait until it has ended."""
         await self._supervision.supervisor.cancel_all()
         self._health.recover_all(Lifetime.EPOCH)
 
@@ -212,7 +214,8 @@ class EpochWork:
                 self.end.end(f"epoch {self.epoch + 1} is claimed")
 
     async def _is_next_claimed(self) -> bool:
-        """False if the bucket does not answer: the parts that need the bucket report the error."""
+        """Return whether the next epoch is claimed. False if the bucket does not answer: the parts
+        that need the bucket report the error."""
         try:
             return (
                 await self._broker.storage.bucket.head(keys.epoch_claim(self.epoch + 1)) is not None
@@ -221,7 +224,8 @@ class EpochWork:
             return False
 
     async def _is_newest(self) -> bool:
-        """Whether this epoch was the newest a moment ago: claims follow one another."""
+        """Return whether this epoch was the newest a moment ago. Claims have consecutive numbers,
+        so one key shows this. False if the bucket does not answer."""
         try:
             return await self._broker.storage.bucket.head(keys.epoch_claim(self.epoch + 1)) is None
         except BucketError:

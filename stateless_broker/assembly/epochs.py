@@ -1,10 +1,9 @@
 """Epochs, one after another: the work of the current one, and the way into the next.
 
-Invariants: an epoch's work has ended before the next one is joined, which is always a higher one;
-the view is as whole before a held batch is acknowledged as it was before, and never shows less;
-what the old epoch left undecided is settled by the new one's chains alone (`UnsettledWork`).
-Connections, and requests that wait, outlive all of it: they are given to the handlers of the
-current epoch.
+Invariants: an epoch's work has ended before the next one is joined, which is always a higher one.
+The view never shows less: it is as whole as before when a held batch is acknowledged. Only the new
+epoch's chains settle what the old epoch left undecided (`UnsettledWork`). Connections, and requests
+that wait, outlive epochs: they are given to the handlers of the current epoch.
 """
 
 import asyncio
@@ -28,7 +27,8 @@ BACKOFF = Backoff(first_pause_ms=100, longest_pause_ms=5000)
 
 
 class Epochs:
-    """`begin` first; `work` is the current epoch's, or the last one's where none is."""
+    """Call `begin` first. `work` is that of the current epoch, or of the last one between
+    epochs."""
 
     def __init__(self, broker: BrokerParts, joiner: Joiner, dispatcher: Dispatcher) -> None:
         self._broker = broker
@@ -58,7 +58,7 @@ class Epochs:
         return None if self._work is None else self._work.groups.memory.used_bytes
 
     async def begin(self) -> int:
-        """Join the first one. Raises `BucketlogError`."""
+        """Join the first epoch. Raises `BucketlogError`."""
         joined = await self._joiner.join()
         self._broker.log.view.become(await _view_of(joined.log))
         self._enter(joined)
@@ -66,14 +66,14 @@ class Epochs:
         return joined.epoch
 
     def leave(self) -> None:
-        """The broker goes: its groups are others' from now on."""
+        """Give the groups to the other brokers, because the broker leaves."""
         self._leaving = True
         if self._work is not None:
             self._work.groups.leave()
             self._work.shares.leave()
 
     async def drained(self) -> None:
-        """Until everything taken so far is settled, or writing is stopped."""
+        """Wait until everything taken so far is settled, or writing is stopped."""
         health, buffer = self._health, self._broker.log.intake.buffer
         while self._work is not None and health.stopped is None:
             work = self._work
@@ -87,7 +87,7 @@ class Epochs:
                 await self._entered.wait()
 
     def unsettled(self) -> str:
-        """What `drained` still waits for."""
+        """Return a text that names the work that `drained` still waits for."""
         held = self._held or self.work.committer.unsettled()
         waiting = self._broker.log.intake.buffer.waiting
         if held.in_hand is not None:
@@ -150,8 +150,9 @@ class Epochs:
             self._enter(joined)
 
     async def _join_next(self, held: UnsettledWork) -> JoinedEpoch | None:
-        """The next epoch, with all settled that was held; None once writing is stopped. What may
-        go by (Redis or the bucket out of reach, other brokers' claims) is waited for."""
+        """Join the next epoch, and settle everything that was held. Returns None once writing is
+        stopped. Waits while Redis or the bucket is out of reach, or other brokers' claims come
+        first."""
         health, pauses_s = self._health, BACKOFF.pauses_s()
         while health.stopped is None:
             try:
@@ -190,7 +191,7 @@ class Epochs:
         )
 
     def _refuse(self) -> None:
-        """Writing is stopped for good."""
+        """Refuse all held work, because writing is stopped for good."""
         reason = self._health.stopped or ""
         held = [self._held] if self._held is not None else []
         self._held = None

@@ -22,7 +22,8 @@ def make_servers(
     configured: Redis | None,
     embedded: EmbeddedRedis | None,
 ) -> Servers:
-    """Without `sequencer_timeout_ms`, brokers wait for the configured Redis."""
+    """Make the broker's choice of servers. If `sequencer_timeout_ms` is 0, brokers wait for the
+    configured Redis."""
     quiet_ms_max = max(settings.takeover_quiet_ms, settings.claim_wait_ms)
     steady_ms_max = max(settings.redis_steady_ms, settings.takeover_quiet_ms_max)
     return Servers(

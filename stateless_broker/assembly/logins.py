@@ -1,4 +1,4 @@
-"""How clients log in, put together from the settings and the log."""
+"""Compose the logins of clients from the settings and the log."""
 
 import hmac
 import logging

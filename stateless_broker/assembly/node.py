@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 START_PAUSE_S = 0.5
 READ_RETRY = bucket_backoff(10_000)
 START_RETRY = bucket_backoff(500)
-"""Whoever watches a start soon sees what it waits for."""
+"""A short limit: an observer of a start soon sees what the start waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Node:
         listeners: Sequence[ListenerSpec] | None = None,
         answers: MemoryBudget | None = None,
     ) -> None:
-        """`listeners` are those of the clients, by default all of the settings; `answers` is a
+        """`listeners` are those of the clients, by default all of the settings. `answers` is a
         budget that other nodes use, too."""
         self._settings = settings
         self._listeners = settings.listener_specs if listeners is None else listeners
@@ -207,7 +207,7 @@ class Node:
     async def _reach(
         self, part: BrokerPart, deadline: float, call: Callable[[], Awaitable[T]]
     ) -> T:
-        """What may go by is waited for until `deadline`; meanwhile `/readyz` says why."""
+        """Repeat `call` after retriable errors until `deadline`; meanwhile `/readyz` says why."""
         while True:
             try:
                 answer = await call()
@@ -222,12 +222,12 @@ class Node:
                 return answer
 
     async def serve(self) -> None:
-        """Clients are sent here from now on."""
+        """Have clients sent to this broker from now on."""
         await self.membership.serve()
 
     async def hand_over(self) -> None:
-        """Clients are sent to the others from now on: first by those, then here, too, so that they
-        look for them before their connection is closed. Without others, at once."""
+        """Send clients to the other brokers: those brokers do so first, then this one, too. So
+        clients find them before their connections are closed. Without others, return at once."""
         await self._leave_cluster(Membership.stop_serving)
         settings, membership = self._settings, self._membership
         if self._epochs is None or membership is None or not settings.handover_ms:
@@ -242,8 +242,8 @@ class Node:
         await asyncio.sleep(min(settings.handover_ms / 1000, left_s - heard_s))
 
     async def drain(self, deadline: float) -> None:
-        """Let go of groups, flush and answer what was taken, until `deadline` (of the event loop's
-        clock); what is left then is reported."""
+        """Give up groups, flush and answer what was taken, until `deadline` (of the event loop's
+        clock). The rest is reported."""
         if self._epochs is None:
             return
         self._epochs.leave()
@@ -371,7 +371,8 @@ class Node:
         )
 
     def _hedged(self) -> CountingBucket | HedgingBucket:
-        """What segments are written to: slow PUTs are sent twice, where the settings want it."""
+        """Return the bucket for segments, which sends slow PUTs twice if the settings ask for
+        it."""
         counting, quantile = self._surroundings.bucket, self._settings.put_hedge_quantile_effective
         if not quantile:
             return counting
@@ -384,8 +385,8 @@ class Node:
         self._health.stop_writing(f"a part of the broker failed: {error!r}; restart it")
 
     async def _leave_cluster(self, what: Callable[[Membership], Awaitable[None]]) -> None:
-        """Tell the cluster that this broker goes, if Redis takes it. One that has not answered
-        lately is not asked."""
+        """Report to the cluster that this broker leaves. A Redis that has not answered lately is
+        not asked."""
         if self._membership is None or not self._membership.has_joined:
             return
         if self._health.is_degraded(BrokerPart.HEARTBEAT):

@@ -1,4 +1,4 @@
-"""Which handler serves which API, at which versions."""
+"""The table of routes: the handler and the versions of each API."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -164,7 +164,7 @@ def _topic_changes(broker: BrokerParts) -> TopicChanges:
 def _read_apis(
     list_offsets: ListOffsetsHandler, metadata: MetadataHandler, configs: ConfigsHandler
 ) -> list[Api[Any, Any]]:
-    """What reads topics, their configs and their records."""
+    """Return the APIs that read topics, their configs and their records."""
     return [
         Api(LIST_OFFSETS, list_offsets, BY_RESOURCE, reads(LOG), large_answers=True),
         Api(METADATA, metadata, BY_RESOURCE, reads(State.TOPICS), large_answers=True),
@@ -206,7 +206,7 @@ def _coordination_handler(
 def _change_apis(
     broker: BrokerParts, topics: TopicsHandler, configs: ConfigsHandler
 ) -> list[Api[Any, Any]]:
-    """What changes topics and configs, and lists what has configs."""
+    """Return the APIs that change topics and configs, and list the resources that have configs."""
     return [
         list_resources_api(broker),
         Api(

@@ -1,7 +1,7 @@
-"""This broker's part in share groups: the coordinator, share-partitions and APIs, put together.
+"""Compose this broker's part in share groups: the coordinator, share-partitions and APIs.
 
-Invariant: all of it is of one epoch. After its end, members join again, and the share-partitions
-are read from the log.
+Invariant: all parts belong to one epoch. After its end, members join again, and the
+share-partitions are read from the log.
 """
 
 import asyncio
@@ -105,7 +105,7 @@ class ShareGroupParts:
         return supervisor.spawn(work, name, on_failure=lambda _: None)
 
     def rules(self, group: str) -> ShareRules:
-        """How the share-partitions of a group behave."""
+        """Return the rules for the share-partitions of a group."""
         settings = self._broker.settings
         rules = ShareRules(
             starting_age_ms=starting_age_ms(settings.group_share_auto_offset_reset),
@@ -144,7 +144,7 @@ class ShareGroupParts:
         spawn(self._end_sessions(), "the share sessions of lost connections")
 
     def leave(self) -> None:
-        """The broker goes: clients are sent to the next coordinator and leaders."""
+        """Send clients to the next coordinator and leaders, because the broker leaves."""
         self.coordinator.resign_all()
         self.leader.resign_all()
 

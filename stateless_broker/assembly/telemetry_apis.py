@@ -18,7 +18,7 @@ from bucketlog.stateless_broker.network.request_order import UNORDERED
 
 
 def telemetry_apis(broker: BrokerParts) -> list[Api[Any, Any]]:
-    """Every client may ask and send, as in Kafka."""
+    """Return the APIs for clients' metrics. Every client may use them, as in Kafka."""
     settings = broker.settings
     rules = TelemetryRules(
         settings.client_metric_prefixes,

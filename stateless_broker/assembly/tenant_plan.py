@@ -1,4 +1,4 @@
-"""What each tenant of a broker gets: its settings, its share of what all share, its listeners.
+"""Plan what each tenant of a broker gets: settings, a share of what all tenants share, listeners.
 
 Invariants: no two tenants share a bucket's folder, hence no epoch, no key of Redis and no object.
 On each listener, a rule chooses the tenant of every client. If clients log in by token, one
@@ -43,8 +43,8 @@ _WHERE = "BUCKETLOG_TENANTS_FILE"
 
 @dataclass(frozen=True, slots=True)
 class TenantPlan:
-    """`settings` are those of the tenant's log. `listeners` are those of its clients, with the
-    addresses that these use."""
+    """The plan for a tenant. `settings` are those of the tenant's log. `listeners` are those of its
+    clients, with the addresses that these use."""
 
     spec: TenantSpec
     settings: BrokerSettings
@@ -56,7 +56,8 @@ class TenantPlan:
 
 
 def load_tenants(settings: BrokerSettings) -> tuple[TenantPlan, ...]:
-    """Empty without a file of tenants. Raises `ConfigurationError`."""
+    """Return the plans of all tenants, empty without a file of tenants. Raises
+    `ConfigurationError`."""
     if settings.tenants_file is None:
         return ()
     specs = _read(settings.tenants_file, settings.tenants_max)
@@ -84,7 +85,7 @@ def _read(file: Path, tenants_max: int) -> tuple[TenantSpec, ...]:
 
 
 def plan_tenants(settings: BrokerSettings, specs: Sequence[TenantSpec]) -> tuple[TenantPlan, ...]:
-    """Raises `ValueError`, which says what to write instead."""
+    """Plan the tenants. Raises `ValueError`, which says what to write instead."""
     if settings.redis_url is None:
         raise ValueError("tenants need a Redis that all of them use: set BUCKETLOG_REDIS_URL")
     owners = {listener: spec.name for spec in specs for listener in spec.listeners}
@@ -139,7 +140,8 @@ def _check_listeners(
 
 
 def chooses_by_name(settings: BrokerSettings, listener: ListenerSpec) -> bool:
-    """Whether TLS's server name tells the tenant: host names have room for it, addresses do not."""
+    """Return whether TLS's server name shows the tenant. A host name can contain the tenant's name,
+    an address cannot."""
     if not listener.is_tls or not settings.tenant_server_names:
         return False
     host = listener.advertised_host or listener.host

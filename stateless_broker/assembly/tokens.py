@@ -1,4 +1,4 @@
-"""How brokers check access tokens, put together from the settings."""
+"""Compose the check of access tokens from the settings."""
 
 import asyncio
 import time
@@ -56,7 +56,8 @@ def _key_source(settings: BrokerSettings) -> KeyFile | KeyUrl:
 def token_rules(
     settings: BrokerSettings, tenants: Mapping[str, BrokerSettings] | None = None
 ) -> TokenRules:
-    """`tenants`: those whose tokens are accepted, where a claim names the tenant."""
+    """Return the rules for access tokens. `tenants`: those whose tokens are accepted, if a claim
+    names the tenant."""
     assert settings.oauthbearer_issuer is not None, "settings with OAUTHBEARER have an issuer"
     return TokenRules(
         issuer=settings.oauthbearer_issuer,

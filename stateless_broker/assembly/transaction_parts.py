@@ -1,4 +1,4 @@
-"""This broker's part in transactions within an epoch, put together: log, handlers, duties."""
+"""Compose this broker's part in transactions within an epoch: log, handlers, duties."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -37,7 +37,7 @@ from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
 from bucketlog.stateless_broker.produce.transaction_log import TransactionLog, TransactionTimes
 
 TRANSACTED = State.RECORDS | State.OFFSETS | State.TRANSACTIONS
-"""What the end of a transaction depends on, and changes."""
+"""The state that the end of a transaction depends on, and changes."""
 
 
 class TransactionParts:

@@ -1,1 +1,1 @@
-"""Who a client is: SASL mechanisms, and the credentials that they check."""
+"""Identities of clients: SASL mechanisms, and the credentials that they check."""

@@ -24,9 +24,10 @@ _jws = PyJWS()
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a token must be like. `audiences` None: any audience will do. `user_claim` names the
-    claim that has the user, `tenant_claim` the one that has the tenant. `tenants` are those whose
-    tokens are accepted, each with its audiences, which then replace `audiences`."""
+    """The conditions that a token must meet. `audiences` None: any audience is accepted.
+    `user_claim` names the claim that has the user, `tenant_claim` the claim that has the tenant.
+    `tenants` are the tenants whose tokens are accepted, each with its audiences, which then replace
+    `audiences`."""
 
     issuer: str
     audiences: frozenset[str] | None
@@ -43,10 +44,10 @@ class TokenRules:
 class AcceptedToken(NamedTuple):
     user: str
     session_s: float
-    """How long the token lasts. If only the clock skew keeps an expired token valid, the rest of
-    the skew."""
+    """Time until the token expires. If only the clock skew keeps an expired token valid, the rest
+    of the skew."""
     tenant: str = ""
-    """Empty if tokens do not name tenants."""
+    """The tenant that the token names; empty if tokens do not name tenants."""
 
 
 class TokenRefusedError(Exception):
@@ -58,7 +59,7 @@ class UnknownKeyError(TokenRefusedError):
 
 
 def accept_token(token: str, keys: KeySet, rules: TokenRules, now_s: float) -> AcceptedToken:
-    """`now_s` is Unix time. Raises `TokenRefusedError`."""
+    """Check a token. `now_s` is Unix time. Raises `TokenRefusedError`."""
     if len(token) > rules.token_bytes_max:
         raise TokenRefusedError(
             f"it has {len(token)} bytes (BUCKETLOG_OAUTHBEARER_TOKEN_BYTES_MAX)"
@@ -130,7 +131,8 @@ def _check_parties(
 
 
 def _check_times(claims: Mapping[str, Any], skew_s: float, now_s: float) -> float:
-    """How long the token lasts."""
+    """Return the time until the token expires, or the rest of the clock skew. Raises
+    `TokenRefusedError`."""
     expires, issued = _time(claims, "exp"), _time(claims, "iat")
     if expires is None or issued is None:
         raise TokenRefusedError("it does not say when it expires (exp) and was issued (iat)")

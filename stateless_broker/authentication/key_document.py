@@ -1,4 +1,4 @@
-"""Where the keys for tokens come from: a file, or a provider by https.
+"""Sources of the keys for tokens: a file, or a provider by https.
 
 Invariants: nothing here runs on the event loop. A document larger than its limit is not read, and
 no request takes longer than its limit. Redirects are not followed, and proxies are not used.
@@ -29,7 +29,7 @@ class KeyFile:
     bytes_max: int
 
     def read(self) -> bytes:
-        """Raises `KeysUnavailableError`."""
+        """Read the document. Raises `KeysUnavailableError`."""
         try:
             with self.path.open("rb") as opened:
                 document = opened.read(self.bytes_max + 1)
@@ -43,7 +43,7 @@ class KeyFile:
 
 @dataclass(frozen=True, slots=True)
 class KeyUrl:
-    """`context` None: plain http."""
+    """The keys of a provider, by URL. `context` None: plain http."""
 
     url: str
     context: ssl.SSLContext | None
@@ -51,7 +51,7 @@ class KeyUrl:
     timeout_ms: int
 
     def read(self) -> bytes:
-        """Raises `KeysUnavailableError`."""
+        """Read the document. Raises `KeysUnavailableError`."""
         parts = urlsplit(self.url)
         host, timeout_s = parts.hostname or "", self.timeout_ms / 1000
         connection = (

@@ -32,7 +32,7 @@ _REMEDY = "check that the URL or the file is the key set (JWKS) of the provider 
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """`algorithm` None: all algorithms of the key's kind."""
+    """A key that verifies tokens. `algorithm` None: all algorithms of the key's kind."""
 
     key_id: str | None
     algorithm: str | None

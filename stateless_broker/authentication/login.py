@@ -23,11 +23,11 @@ _BEFORE_HANDSHAKE = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE})
 
 
 class Exchange(Protocol):
-    """One exchange of a mechanism. `user` is None until it has succeeded. `claimed` is the user
-    that the client wants to be, as soon as the client has said so. `session_s`: how long what the
-    client has shown is valid; None: it does not expire. `refusal`: why the exchange will fail after
-    the client's next message; None: it may succeed. `token_id`: of the delegation token by which
-    the client wants to log in; None: it has another way."""
+    """An exchange of a mechanism. `user` is None until the exchange has succeeded. `claimed` is the
+    user that the client wants to be, as soon as the client has said so. `session_s` is how long the
+    client's proof is valid; None: it does not expire. `refusal` is why the exchange will fail after
+    the client's next message; None: it may succeed. `token_id` is the id of the delegation token by
+    which the client wants to log in; None: the client logs in another way."""
 
     @property
     def token_id(self) -> str | None: ...
@@ -92,7 +92,8 @@ class Login:
         self._named: str | None = None
         """The principal with its realm."""
         self.token_id: str | None = None
-        """Of the delegation token by which the client has logged in; None: it has not."""
+        """The id of the delegation token by which the client has logged in; None: it has used no
+        token."""
         self.claimed: str | None = None
         """The user that the client wanted to be in the exchange that has failed."""
         self.complaint: str | None = None
@@ -180,7 +181,7 @@ class Login:
         return TokenAnswer(ErrorCode.none, token=answer, session_ms=self._session_ms)
 
     def _succeed(self, principal: str, session_s: float | None) -> None:
-        """Raises `LoginFailedError`."""
+        """Note that the exchange has succeeded. Raises `LoginFailedError`."""
         if self._named is not None and principal != self._named:
             raise LoginFailedError(
                 f"Cannot change principals during re-authentication from {self._named} to "
@@ -206,7 +207,7 @@ class Login:
         self._step, self._exchange, self.failure = _Step.FAILED, None, reason
 
     def _text(self, error: LoginFailedError) -> str:
-        """One text for an unknown user and a wrong password."""
+        """Return the text for the client: the same for an unknown user and for a wrong password."""
         if error.client_text is not None:
             return error.client_text
         again = "re-authentication" if self.principal is not None else "authentication"

@@ -71,7 +71,7 @@ class Keys(Protocol):
 
 
 class OauthbearerExchange:
-    """One login. `now_s` is Unix time. `has_realms`: `user` is `USER@TENANT`."""
+    """An exchange by access token. `now_s` is Unix time. `has_realms`: `user` is `USER@TENANT`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class OauthbearerExchange:
         self.session_s: float | None = None
 
     async def answer(self, message: bytes) -> bytes:
-        """Raises `LoginFailedError`."""
+        """Answer the client's message. Raises `LoginFailedError`."""
         if self.refusal is not None:
             raise LoginFailedError(self.refusal, client_text=INVALID_TOKEN)
         asked = read_message(message)
@@ -116,7 +116,7 @@ class OauthbearerExchange:
         return b""
 
     async def _accepted(self, token: str) -> AcceptedToken:
-        """Raises `TokenRefusedError`."""
+        """Check the token. Raises `TokenRefusedError`."""
         try:
             return accept_token(token, self._keys.current, self._rules, self._now_s())
         except UnknownKeyError:

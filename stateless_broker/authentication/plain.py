@@ -94,7 +94,7 @@ class PlainExchange:
         self.user: str | None = None
 
     async def answer(self, message: bytes) -> bytes:
-        """Raises `LoginFailedError`."""
+        """Answer the client's message. Raises `LoginFailedError`."""
         try:
             fields = message.decode().split("\0")
         except UnicodeDecodeError:

@@ -81,9 +81,9 @@ class _First:
 
 
 class ScramExchange:
-    """One login. `find` gives the credential of a user, or None. `decoy` gives an unknown user's
-    salt, always the same. `new_nonce` gives a fresh random text without commas. `is_by_token`: the
-    name is that of a delegation token."""
+    """A SCRAM exchange. `find` returns the credential of a user, or None. `decoy` returns the salt
+    of an unknown user, always the same for a user. `new_nonce` returns a fresh random text without
+    commas. `is_by_token`: the user name is the id of a delegation token."""
 
     session_s: float | None = None
     refusal: str | None = None

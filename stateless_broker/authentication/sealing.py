@@ -21,7 +21,8 @@ _PURPOSE = b"bucketlog credentials 1"
 
 
 class CredentialSeal:
-    """The first of `secrets` seals; all of them open. `token_bytes` gives random bytes."""
+    """The seal of credentials. The first of `secrets` seals; all of them open. `token_bytes` gives
+    random bytes."""
 
     def __init__(
         self, secrets: Sequence[bytes], *, cluster_id: str, token_bytes: Callable[[int], bytes]
@@ -41,7 +42,7 @@ class CredentialSeal:
         return SealedCredential(credential.iterations, credential.salt, self._current, sealed)
 
     def open(self, name: CredentialName, sealed: SealedCredential) -> ScramCredential:
-        """Raises `InvalidDataError`."""
+        """Open a sealed credential. Raises `InvalidDataError`."""
         cipher = self._ciphers.get(sealed.key_id)
         if cipher is None:
             raise InvalidDataError(

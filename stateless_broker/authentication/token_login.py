@@ -19,7 +19,8 @@ Find = Callable[[str], ScramCredential | None]
 
 
 class TokenLogin(NamedTuple):
-    """`owner` is a name without a type, `valid_s` the time until the token expires."""
+    """The login by a token. `owner` is a name without a type, `valid_s` the time until the token
+    expires."""
 
     owner: str
     valid_s: float
@@ -27,7 +28,7 @@ class TokenLogin(NamedTuple):
 
 
 FindToken: TypeAlias = Callable[[str, ScramMechanism], Awaitable[TokenLogin | None]]
-"""What the token of an id stands for; None: nobody can log in with it."""
+"""Returns the login that the token with an id permits; None: nobody can log in with the token."""
 
 
 class ScramOrTokenExchange:
@@ -49,7 +50,7 @@ class ScramOrTokenExchange:
         self._exchange: ScramExchange | None = None
         self._token: TokenLogin | None = None
         self.token_id: str | None = None
-        """Of the token that the client wants to log in with."""
+        """The id of the token that the client wants to log in with."""
 
     @property
     def claimed(self) -> str | None:

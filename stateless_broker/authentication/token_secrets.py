@@ -65,7 +65,8 @@ class TokenSecrets:
         return found if found is not None and found.identity == identity else None
 
     def token_id(self, secret: bytes) -> str | None:
-        """For the audit log: of a token that `find` has found, also if it is forgotten by now."""
+        """Return the id of a token that `find` has found, for the audit log. The token may be
+        forgotten by now."""
         identity = self._identities.get(secret)
         return None if identity is None else identity.token_id
 

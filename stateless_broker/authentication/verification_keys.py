@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeySchedule:
-    """`retry` has the pauses between loads that fail."""
+    """The times of loading keys. `retry` has the pauses between loads that fail."""
 
     refresh_ms: int
     unknown_key_ms_min: int
@@ -48,7 +48,7 @@ class VerificationKeys:
         self._keys = KeySet()
         self._asked = asyncio.Event()
         self._attempt = asyncio.Event()
-        """Set when the attempt under way, or else the next one, has ended."""
+        """An event that is set when the attempt under way, or else the next one, has ended."""
         self._is_loading = False
         self._began_s: float | None = None
         self._loaded_s: float | None = None
@@ -62,7 +62,7 @@ class VerificationKeys:
 
     @property
     def age_s(self) -> float | None:
-        """How long ago the keys were loaded. None: never."""
+        """Time since the keys were loaded. None: they were never loaded."""
         return None if self._loaded_s is None else self._now_s() - self._loaded_s
 
     async def look_again(self) -> None:

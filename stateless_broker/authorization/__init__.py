@@ -1,1 +1,1 @@
-"""What a client may do: decisions by ACLs, and the rights that each API needs."""
+"""Rights of clients: decisions by ACLs, and the rights that each API needs."""

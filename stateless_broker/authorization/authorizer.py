@@ -55,7 +55,7 @@ OnDenied: TypeAlias = Callable[[AclOperation, Resource], None]
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerRules:
-    """`decisions_max` bounds the memory of remembered decisions."""
+    """Rules of authorization. `decisions_max` bounds the memory of remembered decisions."""
 
     super_users: frozenset[str]
     allow_everyone_if_no_acl_found: bool
@@ -63,7 +63,8 @@ class AuthorizerRules:
 
 
 class Authorizer:
-    """`acls` returns the ACLs of the view, `is_stale` whether the view is too old to decide."""
+    """Decides by ACLs. `acls` returns the ACLs of the view, `is_stale` whether the view is too old
+    to decide."""
 
     def __init__(
         self, rules: AuthorizerRules, *, acls: Callable[[], Acls], is_stale: Callable[[], bool]
@@ -74,7 +75,8 @@ class Authorizer:
         self._known: Acls | None = None
         self._version = -1
         self._changes = 0
-        """How often the ACLs have changed, as far as somebody asked."""
+        """Number of changes of the ACLs that this authorizer has noticed. It looks only when
+        asked."""
         self._decisions: dict[_Key, bool] = {}
         self._on_any: dict[tuple[Requester, AclOperation, ResourceType], bool] = {}
 
@@ -102,7 +104,8 @@ class Authorizer:
     def may_on_any(
         self, requester: Requester, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether the requester may do it to at least one resource of the type (KIP-679)."""
+        """Return whether the requester may do the operation on at least one resource of the type
+        (KIP-679)."""
         if self.may(requester, operation, Resource(resource_type, _ANY_NAME)):
             return True
         if self._is_stale():
@@ -117,7 +120,8 @@ class Authorizer:
         return found
 
     def basis(self, requester: Requester) -> object:
-        """While this value is the same, so are all decisions about the requester."""
+        """Return a value that stays equal as long as all decisions about the requester stay the
+        same."""
         if requester.principal in self._rules.super_users:
             return requester
         self._current()
@@ -136,7 +140,7 @@ class Authorizer:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one requester may do. Without an authorizer, everyone may do everything. `on_denied` is
+    """The rights of a requester. Without an authorizer, everyone may do everything. `on_denied` is
     called with each right that the requester lacks, except for those that `quiet` asks for."""
 
     requester: Requester
@@ -156,13 +160,13 @@ class Access:
         return cls(Requester(principal, _host(host)), authorizer, on_denied)
 
     def basis(self) -> object:
-        """While this value is the same, so is what the requester may do."""
+        """Return a value that stays equal as long as the requester's rights stay the same."""
         return None if self.authorizer is None else self.authorizer.basis(self.requester)
 
     @property
     def quiet(self) -> "Access":
-        """For questions whose answer may be no without a refusal: another right may do, or a list
-        is just shorter."""
+        """The same access, without reports of denied rights. It is for questions whose answer may
+        be no without a refusal: another right may be enough, or a list is just shorter."""
         return self if self.on_denied is None else replace(self, on_denied=None)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
@@ -202,7 +206,8 @@ class Access:
         )
 
     def cluster_operations(self) -> int:
-        """As `operations`. No bit is set for a requester that may not describe the cluster."""
+        """Return the operations on the cluster that the requester may do, as bits like
+        `operations`. No bit is set for a requester that may not describe the cluster."""
         if not self.quiet.may_on_cluster(AclOperation.DESCRIBE):
             return 0
         return self.operations(*CLUSTER)

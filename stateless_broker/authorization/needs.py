@@ -17,8 +17,8 @@ TOPIC_NOT_AUTHORIZED = "Topic authorization failed."
 
 
 class NeedsInHandler(Enum):
-    """`BY_RESOURCE`: the handler checks rights for each resource that a request names. `NOTHING`:
-    the API is for everyone, also before a login."""
+    """Rights that no check before the handler decides. `BY_RESOURCE`: the handler checks rights for
+    each resource that a request names. `NOTHING`: the API is for everyone, also before a login."""
 
     BY_RESOURCE = auto()
     NOTHING = auto()
@@ -40,7 +40,7 @@ BY_RESOURCE, NOTHING = NeedsInHandler.BY_RESOURCE, NeedsInHandler.NOTHING
 def is_denied(
     needs: Needs[RequestT, ResponseT], access: Access
 ) -> TypeGuard[NeedsCluster[RequestT, ResponseT]]:
-    """Whether the API needs a right on the cluster that the requester does not have."""
+    """Return whether the API needs a right on the cluster that the requester does not have."""
     if not isinstance(needs, NeedsCluster):
         return False
     *others, last = needs.operations

@@ -1,1 +1,1 @@
-"""What brokers do in the background for the whole cluster, one at a time."""
+"""Duties: background work for the whole cluster, each done by one broker at a time."""

@@ -1,9 +1,9 @@
 """The duty of writing checkpoints: one broker at a time, from the bucket, compared with the view.
 
 Invariants: a checkpoint is folded from the last sound one and what the chains hold after it, never
-from the view; nothing is written that the view contradicts, and the contradiction is reported
-until it is gone. A checkpoint goes only when two newer sound ones are there. Whatever goes wrong
-here loses nothing: the chains are all there.
+from the view. A checkpoint that the view contradicts is not written, and the contradiction is
+reported until it is gone. A checkpoint is deleted only when two newer sound ones exist. A failure
+here loses nothing, because the chains stay.
 """
 
 import asyncio
@@ -50,15 +50,16 @@ class CheckpointSettings:
 
 
 class CheckpointTurns:
-    """The broker that is first in line writes; the others step in where there has been no newer
-    checkpoint for long: `ROUNDS_A_PLACE` rounds for each that is before them."""
+    """The turns of brokers. The first broker in line writes. The others step in if there has
+    been no newer checkpoint for long: `ROUNDS_A_PLACE` rounds for each broker before them."""
 
     def __init__(self) -> None:
         self._newest = ""
         self._rounds = 0
 
     def is_next(self, newest: str, place: int) -> bool:
-        """Once a round: `newest` is the newest checkpoint's key, `place` one's own in line."""
+        """Return whether this broker writes now. Call this once a round: `newest` is the newest
+        checkpoint's key, `place` this broker's place in line."""
         self._rounds = self._rounds + 1 if newest == self._newest else 0
         self._newest = newest
         return self._rounds >= place * ROUNDS_A_PLACE
@@ -92,7 +93,7 @@ class Checkpointer:
         self._turns = CheckpointTurns()
 
     async def run(self) -> None:
-        """For the epoch's life; only where it is this broker's turn is one written."""
+        """Run for the epoch's life. A checkpoint is written only when it is this broker's turn."""
         self._health.recover(BrokerPart.CHECKPOINTS)
         loop = asyncio.get_running_loop()
         pause_s = 0.0

@@ -1,11 +1,11 @@
-"""The duty of compaction: log segments into partition segments, small ones into large ones, old
-rows into manifests, keys of compacted topics; one broker at a time.
+"""The duty of compaction, done by one broker at a time: log segments become partition segments,
+small ones become large ones, old rows become manifests, and keys of compacted topics are cleaned.
 
-What is worth it is decided in `tiered_storage.tier_plan` and `tiered_storage.cleaning_need`; it is
-carried out by `tiered_storage.tier_writing` and `stateless_broker.duties.key_cleaning`, and counts
-by an entry of the log alone. Invariants: what was written once is never offered twice: a job that
-fails is planned anew, under new names. So two brokers may do this at once, and one may die
-anywhere. What is damaged holds up its own partition, and of a log segment the splitting, alone.
+`tiered_storage.tier_plan` and `tiered_storage.cleaning_need` decide what is worth doing.
+`tiered_storage.tier_writing` and `stateless_broker.duties.key_cleaning` do it. It counts only by an
+entry of the log. Invariants: written objects are never offered twice: a job that fails is planned
+anew, under new names. So two brokers may do this at once, and one may die anywhere. Damage stops
+only the work of that partition, and in a log segment only the splitting.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ SWAPS_AN_ENTRY = 500
 
 
 class _CompactionSubject(NamedTuple):
-    """What a job is about."""
+    """The partition that a job works on, with its log and topic."""
 
     partition: TopicIdPartition
     log: PartitionLog
@@ -55,7 +55,8 @@ class _CompactionSubject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompactionLimits:
-    """`interval_ms`: how often this broker looks whether there is something to do."""
+    """Limits of compaction. `interval_ms`: how often this broker looks whether there is something
+    to do."""
 
     interval_ms: int
     plan: CompactionSettings
@@ -92,7 +93,7 @@ class Compactor:
         self._aside = DamagedWork(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
-        """For the epoch's life."""
+        """Run the duty's rounds until the epoch ends."""
         await run_rounds(
             BrokerPart.COMPACTION,
             self.round,
@@ -101,8 +102,8 @@ class Compactor:
         )
 
     async def round(self) -> int:
-        """Do what is due; says how many swaps were offered. Raises `BucketError`, `SequencerError`,
-        `CorruptObjectError`, `InvalidDataError`."""
+        """Do what is due. Returns how many swaps were offered. Raises `BucketError`,
+        `SequencerError`, `CorruptObjectError`, `InvalidDataError`."""
         if not await self._catch_up(CATCH_UP_MS):
             return 0
         offered = 0
@@ -139,7 +140,8 @@ class Compactor:
         return offered
 
     async def _split_window(self) -> int:
-        """0: none is due."""
+        """Split the next window of log segments by partition. Returns the number of changed
+        partitions, 0 if no window is due."""
         writer = self._writer()
         logs = {partition: log.batches for partition, log in self._view.logs().items()}
         plan = plan_split(
@@ -160,7 +162,8 @@ class Compactor:
         return len(changes)
 
     async def _merge(self) -> int:
-        """Of compacted topics, what is clean and what is dirty stay apart."""
+        """Merge small partition segments. In compacted topics, clean and dirty segments stay
+        apart."""
 
         async def merge(writer: TierWriter, of: _CompactionSubject) -> AsyncIterator[TierChange]:
             tier = of.log.tier
@@ -217,7 +220,7 @@ class Compactor:
         work: str,
         changes_of: Callable[[TierWriter, _CompactionSubject], AsyncIterator[TierChange]],
     ) -> int:
-        """One job over all partitions, but for those whose objects are damaged."""
+        """Do one job over all partitions, except for those whose objects are damaged."""
         writer = self._writer()
         changes = []
         async for of in self._partitions():

@@ -36,8 +36,8 @@ class DamagedWork:
 
     @contextmanager
     def damage_of(self, work: Hashable) -> Iterator[None]:
-        """What is damaged, gone, or encrypted with a key that is not to be had ends this piece of
-        work alone."""
+        """Set this piece of work aside if an object is damaged or gone, or if its key is
+        unavailable. Other work continues."""
         try:
             yield
         except ObjectNotFoundError as error:
@@ -60,6 +60,7 @@ class DamagedWork:
         self._found = {work: found for work, found in self._found.items() if not is_over(work)}
 
     def raise_if_any(self) -> None:
-        """Raises one of `CorruptObjectError`, `InvalidDataError` where anything is set aside."""
+        """Raise one of the errors, `CorruptObjectError` or `InvalidDataError`, if anything is set
+        aside."""
         for found in self._found.values():
             raise found.error

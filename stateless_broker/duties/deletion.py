@@ -1,9 +1,9 @@
 """The duty of deleting what two checkpoints cover: one broker at a time, slowly.
 
-What may go is decided in `tiered_storage.deletion`, below a floor that has stood for the safety
+`tiered_storage.deletion` decides what may be deleted, below a floor that is as old as the safety
 age. Invariant: both checkpoints are read back from the bucket and sound in the very round that lays
-a floor or deletes. A round may end anywhere: what it did not come to, a later one finds again,
-since registrations go last.
+a floor or deletes. A round may end anywhere. A later round finds what is left, since registrations
+are deleted last.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ KEYS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class DeletionSettings:
-    """`safety_age_ms` 0: nothing is ever deleted. At most `keys_per_s` objects go in a second."""
+    """Settings of deletion. `safety_age_ms` 0: nothing is ever deleted. At most `keys_per_s`
+    objects are deleted in a second."""
 
     safety_age_ms: int
     keys_per_s: int
@@ -53,8 +54,8 @@ class DeletionSettings:
 
 
 class _ListedChain(NamedTuple):
-    """A chain that was gone through up to `end` (None: to its end), and what was readable of that:
-    while it still is, that part is not listed again."""
+    """A chain that was listed up to `end` (None: to its end), and the readable part of it. As long
+    as that is the same, the listed part is not listed again."""
 
     end: int | None
     readable: Ranges
@@ -78,10 +79,10 @@ class Deleter:
         self._settings = settings
         self._done: dict[WriterId, _ListedChain] = {}
         self._round: Counter[GarbageKind] = Counter()
-        """What the round under way has deleted."""
+        """The garbage that the current round has deleted, by kind."""
 
     async def run(self) -> None:
-        """For the epoch's life."""
+        """Run the duty's rounds until the epoch ends."""
         await run_rounds(
             BrokerPart.DELETION,
             self.round,
@@ -90,8 +91,9 @@ class Deleter:
         )
 
     async def round(self) -> int:
-        """Lay a floor if it is time, and delete what may go; says how many objects went. Raises
-        `BucketError`, `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
+        """Lay a floor if it is time, and delete what may be deleted. Returns how many objects were
+        deleted. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError`,
+        `SequencerError`."""
         found = await self._committed.checkpoints(2)
         if len(found) < 2:
             return 0
@@ -157,7 +159,8 @@ class Deleter:
         self._done[writer] = _ListedChain(end, listed_part)
 
     def _begin_at(self, writer: WriterId, kept: Ranges, end: int | None) -> int | None:
-        """Where to list the chain from; None: nothing of it can have become deletable."""
+        """Return the seq from which to list the chain; None: no more of it can have become
+        deletable."""
         done = self._done.get(writer)
         if done is None or (end is None and done.end is not None):
             return 0

@@ -40,16 +40,16 @@ PIECE_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CleaningLimits:
-    """`map_bytes_max`: what the map of keys may take."""
+    """Limits of cleaning. `map_bytes_max` bounds the map of keys."""
 
     map_bytes_max: int
     segment_bytes_target: int
 
 
 class KeyCleaner:
-    """`random_bytes` gives secrets. `seals_at` gives what opens and seals batches of an encrypted
-    topic, None for all others. `spend` is awaited with the number of bytes before they are
-    read."""
+    """Cleans partitions. `random_bytes` gives secrets. `seals_at` returns the seals of a partition
+    of an encrypted topic, None for all others. `spend` is awaited with the number of bytes before
+    they are read."""
 
     def __init__(
         self,
@@ -80,8 +80,8 @@ class KeyCleaner:
         topic: TopicState,
         writer: TierWriter,
     ) -> TierChange | None:
-        """One round, if it is due; None where it is not, or there is nothing to clean yet. Raises
-        `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
+        """Do one round if it is due. Returns None if no round is due, or if there is nothing to
+        clean yet. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
         now_ms, log_start = self._now_ms(), view.log_start(partition)
         named = tuple(log.tier.rows)
         rules = self._rules(topic)

@@ -1,4 +1,4 @@
-"""What manifests list, as duties need it: read once, kept as long as somebody asks for it."""
+"""Manifests for duties: each is read once, and kept as long as somebody asks for it."""
 
 from bucketlog.log_format.lru import LruCache
 from bucketlog.log_format.model import TierObject, TierRow
@@ -8,14 +8,15 @@ from bucketlog.tiered_storage.manifest import MANIFEST_SPAN, decode_manifest
 
 
 class Manifests:
-    """`kept_max` of them are kept, those that were asked for last."""
+    """A cache of manifests. It keeps the `kept_max` manifests that were asked for last."""
 
     def __init__(self, bucket: Bucket, *, kept_max: int) -> None:
         self._bucket = bucket
         self._kept: LruCache[TierObject, tuple[TierRow, ...]] = LruCache(kept_max)
 
     async def listed(self, there: TierObject) -> tuple[TierRow, ...]:
-        """Raises `BucketError`, `CorruptObjectError`, `InvalidDataError`."""
+        """Return the rows of a manifest. Raises `BucketError`, `CorruptObjectError`,
+        `InvalidDataError`."""
         rows = self._kept.find(there)
         if rows is None:
             body = await self._bucket.get(keys.tier_object(there), MANIFEST_SPAN)

@@ -1,10 +1,10 @@
-"""How fast background work may read."""
+"""The pace at which background work may read."""
 
 import asyncio
 
 
 class Pace:
-    """A number of bytes in a second, for all who share it; what was not used is not saved up."""
+    """A rate in bytes per second, for all who share it. Unused bytes are not saved up."""
 
     def __init__(self, *, bytes_per_s: int) -> None:
         self._bytes_per_s = bytes_per_s

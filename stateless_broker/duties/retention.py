@@ -1,8 +1,8 @@
 """The duty of retention: log starts move as topics' configs say, one broker at a time.
 
-Where a log begins is decided in `tiered_storage.retention`. Invariant: records are old by the
-earlier of two clocks, this broker's and the sequencer's, so that one that runs ahead deletes
-nothing; objects go later, below a floor (`stateless_broker.duties.deletion`).
+`tiered_storage.retention` decides where a log begins. Invariant: records are old only by both
+clocks, this broker's and the sequencer's, so that a clock that runs ahead deletes nothing. Objects
+are deleted later, below a floor (`stateless_broker.duties.deletion`).
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Retention:
         self._aside = DamagedWork(lambda: asyncio.get_running_loop().time())
 
     async def run(self) -> None:
-        """For the epoch's life."""
+        """Run the duty's rounds until the epoch ends."""
         await run_rounds(
             BrokerPart.RETENTION,
             self.round,
@@ -60,8 +60,8 @@ class Retention:
         )
 
     async def round(self) -> dict[TopicIdPartition, int]:
-        """Move what is to be moved; says which log starts. Raises `BucketError`, `SequencerError`,
-        `CorruptObjectError`, `InvalidDataError`."""
+        """Move the log starts that have to move, and return which ones. Raises `BucketError`,
+        `SequencerError`, `CorruptObjectError`, `InvalidDataError`."""
         if not await self._catch_up(CATCH_UP_MS):
             return {}
         now_ms = min(clock() for clock in self._clocks)

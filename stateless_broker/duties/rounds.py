@@ -1,4 +1,4 @@
-"""Duties that go in rounds: one broker at a time, and what goes wrong waits for the next round."""
+"""Duties that work in rounds: one broker at a time. What fails waits for the next round."""
 
 import asyncio
 import logging
@@ -20,13 +20,14 @@ from bucketlog.stateless_broker.health import BrokerPart, Health
 logger = logging.getLogger(__name__)
 
 CATCH_UP_MS = 10_000
-"""How long a round waits for the view to show all that was visible before."""
+"""The longest time that a round waits for the view to show everything that was visible before."""
 
 
 @dataclass(frozen=True, slots=True)
 class DutyContext:
-    """What every duty gets from its broker. `place_in_line` is this broker's place for the duty of
-    that name, 0 for the broker whose turn it is. Duties count what they have done in `counts`."""
+    """The parts of the broker that every duty uses. `place_in_line` is this broker's place for the
+    duty of that name, 0 for the broker whose turn it is. Duties count what they have done in
+    `counts`."""
 
     place_in_line: Callable[[str], int]
     health: Health
@@ -43,8 +44,8 @@ async def run_rounds(
     interval_ms: int,
     context: DutyContext,
 ) -> None:
-    """For the epoch's life, where it is this broker's turn. What may pass is logged; damage shows
-    in the broker's health until a round goes well."""
+    """Run rounds until the epoch ends, each only if it is this broker's turn. Temporary errors are
+    logged. Damage shows in the broker's health until a round succeeds."""
     health = context.health
     health.recover(duty)
     while health.stopped is None:

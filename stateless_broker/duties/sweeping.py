@@ -1,7 +1,8 @@
-"""Deleting what tiers hold no more: a part of the duty of deletion.
+"""Deleting objects that tiers no longer hold: a part of the duty of deletion.
 
-What may go is decided in `tiered_storage.tier_deletion`. Invariant: objects are deleted before the
-entry says so, and again where that entry was not written; a manifest goes after what it lists.
+`tiered_storage.tier_deletion` decides what may be deleted. Invariant: objects are deleted before
+the entry says so, and again if that entry was not written. A manifest is deleted after the objects
+that it lists.
 """
 
 import asyncio
@@ -37,8 +38,8 @@ class TierSweeper:
     async def sweep(
         self, floor: Ticket, older: Checkpoint, newer: Checkpoint, delete: Delete
     ) -> None:
-        """`floor` is old enough, and at or below `older`. Raises `BucketError`,
-        `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
+        """Delete what may be deleted. `floor` is old enough, and at or below `older`. Raises
+        `BucketError`, `CorruptObjectError`, `InvalidDataError`, `SequencerError`."""
         if (floor, newer.ticket) == self._done:
             return
         before, after = [await self._holdings(checkpoint) for checkpoint in (older, newer)]

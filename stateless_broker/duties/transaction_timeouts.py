@@ -55,7 +55,7 @@ class TransactionTimeouts:
         self._place_in_line = place_in_line
         self._interval_s = interval_ms / 1000
         self._rounds: dict[OverdueTransaction, int] = {}
-        """In how many rounds each transaction was overdue."""
+        """Number of rounds in which each transaction was overdue."""
 
     async def run(self) -> None:
         """Look for overdue transactions, until the epoch ends."""
@@ -106,7 +106,7 @@ class TransactionTimeouts:
 
 
 class TransactionalIdExpiry:
-    """`clocks`: an id is idle by both."""
+    """Expires transactional ids. An id is idle only by both `clocks`."""
 
     def __init__(
         self,

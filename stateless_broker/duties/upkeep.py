@@ -1,4 +1,5 @@
-"""What a broker's background duties have done so far, for its figures. Only they write here."""
+"""Counts of the work of a broker's background duties, for its figures. Only the duties write
+here."""
 
 from dataclasses import dataclass, field
 
@@ -8,22 +9,22 @@ class UpkeepCounts:
     checkpoints: int = 0
     """Written by this broker."""
     checkpoint_bytes: int = 0
-    """Of the last one that it wrote."""
+    """Size of the last checkpoint that this broker wrote."""
     checkpoint_segments: int = 0
-    """How many the last one covers."""
+    """Number of segments that the last checkpoint covers."""
     checkpoint_ms: int = 0
-    """How long the last one took."""
+    """Time that the last checkpoint took."""
     split_segments: int = 0
     """Log segments that this broker has split by partition."""
     split_bytes: int = 0
-    """Of batches in them."""
+    """Size of the batches in the split log segments."""
     merged_segments: int = 0
     """Partition segments that were merged into larger ones."""
     merged_bytes: int = 0
     cleaned_bytes: int = 0
-    """Of batches that key compaction has read."""
+    """Size of the batches that key compaction has read."""
     cleaned_away_bytes: int = 0
-    """Of them, those that it took away."""
+    """Number of bytes that key compaction has removed."""
     deleted_by_kind: dict[str, int] = field(default_factory=dict)
 
     @property

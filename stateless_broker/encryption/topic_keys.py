@@ -1,9 +1,9 @@
 """The data keys of encrypted topics: created and found for producers, opened for consumers.
 
-Invariants: no batch is sealed with a data key before the log has the key, so whoever sees the batch
-finds its key. Topics without data keys cost one look-up. Nobody waits for a key service longer than
-`wait_ms_max`, and calls to key services have their own threads, so that a slow service stops
-only the topics that need it.
+Invariants: no batch is sealed with a data key before the log has the key, so every reader of the
+batch finds its key. Topics without data keys cost one look-up. Nobody waits for a key service
+longer than `wait_ms_max`, and calls to key services have their own threads, so that a slow service
+stops only the topics that need it.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncryptionRules:
-    """`data_key_ms`: how long a data key seals new batches."""
+    """Rules of encryption. `data_key_ms`: how long a data key seals new batches."""
 
     data_key_ms: int
     kept_ms: int
@@ -202,20 +202,22 @@ class TopicKeys:
     # for consumers
 
     def seals_of(self, topic_id: TopicId) -> TopicSeals | None:
-        """None: the topic has no data key, so none of its batches is sealed."""
+        """Return the seals of a topic. None: the topic has no data key, so none of its batches is
+        sealed."""
         keys = self._view.data_keys.of_topic(topic_id)
         if not keys:
             return None
         return TopicSeals(self._opened, self._view.topic_name(topic_id) or topic_id.hex(), keys)
 
     def seals_at(self, partition: TopicIdPartition) -> PartitionSeals | None:
-        """As `seals_of`, for whoever opens and seals batches of one partition in a thread."""
+        """Return the seals of one partition, for callers that open and seal its batches in a
+        thread. None: as `seals_of`."""
         seals = self.seals_of(partition.topic_id)
         return None if seals is None else KeyedPartition(seals, partition)
 
     async def opened(self, partition: TopicIdPartition, parts: list[Buffer]) -> list[Buffer]:
-        """Whole batches without their seals. If a later batch does not open, those before it are
-        returned. Raises `KeyRefusedError`, `KeyUnavailableError`, `BrokenSealError`,
+        """Return whole batches without their seals. If a later batch does not open, the batches
+        before it are returned. Raises `KeyRefusedError`, `KeyUnavailableError`, `BrokenSealError`,
         `InvalidDataError`."""
         seals = self.seals_of(partition.topic_id)
         if seals is None or not parts:
@@ -228,7 +230,7 @@ class TopicKeys:
     async def opened_batch(
         self, partition: TopicIdPartition, batch: Buffer, header: BatchHeader
     ) -> OpenedBatch:
-        """One sealed batch. Raises as `opened`."""
+        """Open a sealed batch. Raises as `opened`."""
         seals = self.seals_of(partition.topic_id)
         if seals is None:
             seals = TopicSeals(self._opened, partition.topic_id.hex(), {})

@@ -41,8 +41,8 @@ CLAIM_BYTES_MAX = 4096
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The highest claimed epoch, 0 for none: the incarnation of the broker that claimed it, the
-    server it was claimed for ('' where that is not known) and when, by the claimant's clock.
-    `endpoint` is where the server is reached, if a broker has started it."""
+    server for which it was claimed ('' if unknown), and when, by the claimant's clock. `endpoint`
+    is the server's address, if a broker has started it."""
 
     epoch: int
     claimed_by: str
@@ -58,8 +58,8 @@ class Claim:
 
 
 class _ClaimContent(BaseModel):
-    """What is used of a claim's content. The number in its key is what binds; this says whom to
-    wait for."""
+    """The used part of a claim's content. Only the number in the claim's key is binding. The
+    content says whom to wait for."""
 
     incarnation: str = ""
     run_id: str = ""
@@ -71,15 +71,15 @@ class _ClaimContent(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SealedLog:
-    """All that was committed before an epoch: what `checkpoint` covers, and the segments after it,
-    by ticket."""
+    """The log that was committed before an epoch: everything that `checkpoint` covers, and the
+    segments after it, by ticket."""
 
     checkpoint: Checkpoint | None
     segments: list[SegmentIndex]
 
 
 def _folded(log: SealedLog) -> LogState:
-    """Offsets of groups are folded only if they may be pending in transactions."""
+    """Fold the log. Offsets of groups are folded only if they may be pending in transactions."""
     checkpoint = log.checkpoint
     has_ids = checkpoint is not None and checkpoint.version >= TRANSACTIONS_VERSION
     keep_groups = has_ids or any(
@@ -144,10 +144,11 @@ class EpochStarter:
         )
 
     async def start(self, epoch: int) -> SealedLog | None:
-        """Claim and activate `epoch`, the next one; what it begins with.
+        """Claim and activate `epoch`, the next one. Returns the log with which the epoch begins.
 
-        None where somebody else has claimed it. Raises `SequencerLostError` where the claim is
-        wasted: a higher epoch is active by now, or the server is not the one it was claimed for.
+        None if another broker has claimed the epoch. Raises `SequencerLostError` if the claim is
+        wasted: a higher epoch is active by now, or the server is not the one for which it was
+        claimed.
         """
         identity = await self._sequencer.check_server()
         nonce = self._new_id()
@@ -233,7 +234,8 @@ class EpochStarter:
             checkpoint = newer
 
     async def _seal(self, chain: Chain, epoch: int) -> Chain:
-        """Whoever creates the next key of the chain decides it: we, or a PUT on its way."""
+        """Seal the chain at its next free key, and return the closed chain. The first PUT at a key
+        decides it: the seal, or a segment on its way."""
         committed = list(chain.committed)
         end = chain.end
         while not chain.sealed:

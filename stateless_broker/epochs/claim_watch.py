@@ -1,14 +1,14 @@
-"""Is the epoch still the highest that is claimed? Asked before anything is published.
+"""Check, before anything is published, that the epoch is still the highest that is claimed.
 
-A seal ends a writer only while it is there, and a closed chain's is deleted in the end. A broker
-that was paused, or idle beside a Redis that the others have left, might then find the next key of
-its chain free, write there, and publish to a sequencer that knows no better: a record that nobody
-else will ever read.
+A seal ends a writer only as long as the seal exists, and the seal of a closed chain is deleted in
+the end. A broker may have been paused, or idle beside a Redis that the others have left. It might
+then find the next key of its chain free, write there, and publish to a sequencer that does not know
+of the new epoch. Nobody else would ever read such a record.
 
-Invariant: what is published was written within `fresh_ms` after a look that found no later epoch.
-A claim comes before the floor of its epoch, a floor is older than the safety age before anything
-below it goes, and `fresh_ms` is a small part of that: so all the seals of this epoch's chains were
-still there when the segment was written. Claims themselves are never deleted.
+Invariant: a published segment was written within `fresh_ms` after a look that found no later epoch.
+A claim comes before the floor of its epoch. A floor is older than the safety age before anything
+below it is deleted, and `fresh_ms` is a small part of that age. So all the seals of this epoch's
+chains still existed when the segment was written. Claims themselves are never deleted.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ FRESH_PARTS = 24
 
 
 class ClaimWatch:
-    """`highest_claim` lists the claims. Time is taken by two clocks, whichever says that more of it
-    has passed: one may be still while a machine sleeps, the other may be set back."""
+    """`highest_claim` lists the claims. Of two clocks, the one by which more time has passed
+    counts: one may stop while a machine sleeps, the other may be set back."""
 
     def __init__(
         self,
@@ -41,8 +41,8 @@ class ClaimWatch:
         self._looking = asyncio.Lock()
 
     async def check(self) -> None:
-        """Of a segment that is in the bucket already. Raises `SequencerLostError` where a later
-        epoch is claimed, and the bucket's errors."""
+        """Check that no later epoch is claimed, after a segment was written to the bucket. Raises
+        `SequencerLostError` if a later epoch is claimed, and the bucket's errors."""
         if self._is_fresh():
             return
         async with self._looking:

@@ -1,9 +1,9 @@
 """The committed segments of a bucket, as a broker reads them when it starts or lost its place.
 
-Invariants: tails are listed anew for each call, and believed only where no floor is above the
-checkpoint that they begin at; a footer is believed only under its own key. A checkpoint that is
-damaged is passed over, loudly. Checkpoints never rest on what a broker remembers: whoever may do so
-asks for it by `remembered`.
+Invariants: tails are listed anew for each call, and believed only if no floor is above the
+checkpoint at which they begin. A footer is believed only under its own key. A damaged checkpoint is
+passed over with an error in the log. Checkpoints never depend on what a broker remembers: callers
+that may use it ask by `remembered`.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class CheckpointTails(NamedTuple):
-    """`tails` follow what is `known`, by writer, of what is after a checkpoint."""
+    """Tails after a checkpoint. `tails` follow the indexes in `known`, both by writer."""
 
     tails: Mapping[WriterId, Tail]
     known: Mapping[WriterId, Sequence[SegmentIndex]]
@@ -67,15 +67,15 @@ class CommittedLog:
         self._reads = asyncio.Semaphore(footer_reads_in_flight)
 
     async def checkpoint(self, *, unless: Checkpoint | None = None) -> Checkpoint | None:
-        """The newest that is sound; it is read, and decoded in a thread, `unless` it is this one.
-        Raises `InvalidDataError` and the bucket's errors."""
+        """Return the newest sound checkpoint. It is read, and decoded in a thread, unless it is the
+        one given as `unless`. Raises `InvalidDataError` and the bucket's errors."""
         found = await self.checkpoints(1, unless=unless)
         return found[0] if found else None
 
     async def checkpoints(
         self, count: int, *, unless: Checkpoint | None = None
     ) -> list[Checkpoint]:
-        """As `checkpoint`: up to `count` sound ones, the newest first."""
+        """Return up to `count` sound checkpoints, the newest first. Raises as `checkpoint`."""
         found: list[Checkpoint] = []
         bytes_max = self._checkpoint_bytes_max
         for info in newest_first(await self._list(keys.CHECKPOINTS)):
@@ -102,12 +102,12 @@ class CommittedLog:
         return found
 
     async def tails(self, checkpoint: Checkpoint | None) -> dict[WriterId, Tail]:
-        """What is in the chains after `checkpoint`. Raises `InvalidDataError`,
+        """Return the tails of the chains after `checkpoint`. Raises `InvalidDataError`,
         `CorruptObjectError` and the bucket's errors, `StaleCheckpointError` among them."""
         return await self._believed(checkpoint, self._listed_tails(checkpoint))
 
     async def recall(self, checkpoint: Checkpoint | None) -> CheckpointTails:
-        """As `tails`, without a listing or a read of what is known."""
+        """Return the tails as `tails` does, without listing or reading segments that are known."""
         if not self.known.is_empty:
             return await self._believed(checkpoint, self._unknown_tails(checkpoint))
         return CheckpointTails(await self.tails(checkpoint), {})
@@ -183,8 +183,8 @@ class CommittedLog:
         *,
         keep: Callable[[SegmentIndex], bool] = lambda _: True,
     ) -> list[SegmentIndex]:
-        """As `segments`, of the `chains` and what was known before them. What is read is known
-        then."""
+        """Return the segments of the `chains`, as `segments` does, and the known segments before
+        them. Segments that were read become known."""
         chains = list(chains)
         listed = [keys.parse_segment(info.key) for chain in chains for info in chain.committed]
         known = {keys.segment(name): index for name in listed if (index := self.known.index(name))}

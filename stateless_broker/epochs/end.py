@@ -1,7 +1,8 @@
 """The end of an epoch, as one broker knows it.
 
-Invariant: an epoch that is over stays over: whoever finds out tells, all that is done within the
-epoch asks before it changes anything, and only the next epoch's fold says what came of it.
+Invariant: an epoch that is over stays over. Any part of the broker that finds out reports it here.
+All work within the epoch asks before it changes anything. Only the next epoch's fold shows what
+came of it.
 """
 
 import logging
@@ -13,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class EpochEnd:
-    """`reason` says why the epoch is over; None while it lasts."""
+    """The end of an epoch. `reason` says why the epoch is over; None while it lasts."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
@@ -32,6 +33,6 @@ class EpochEnd:
                 callback()
 
     def check(self) -> None:
-        """Raises `SequencerLostError` where the epoch is over."""
+        """Check that the epoch lasts. Raises `SequencerLostError` if it is over."""
         if self.reason is not None:
             raise SequencerLostError(self.reason)

@@ -1,4 +1,4 @@
-"""What the bucket shows of a claimed epoch: whether it is active, and whether it works.
+"""Signs of a claimed epoch in the bucket: whether the epoch is active, and whether it works.
 
 Invariant: everything comes from the bucket, and nothing from any Redis. So a broker can judge an
 epoch whose Redis it does not reach.
@@ -25,10 +25,10 @@ READS_IN_FLIGHT = 8
 
 
 class EpochSigns(NamedTuple):
-    """One look at the bucket. `live` has the epoch's writers with unsealed chains, and the end of
-    each chain. `incarnations` has the known brokers of the epoch's writers, sealed or not.
-    `active_before` is the newest earlier epoch that was active, 0 for none. `sealed_before` counts
-    the sealed chains of earlier epochs. `newest_ms` is the store's time of the newest
+    """The result of a look at the bucket. `live` has the epoch's writers with unsealed chains, and
+    the end of each chain. `incarnations` has the known brokers of the epoch's writers, sealed or
+    not. `active_before` is the newest earlier epoch that was active, 0 for none. `sealed_before`
+    counts the sealed chains of earlier epochs. `newest_ms` is the store's time of the newest
     registration or segment."""
 
     is_active: bool
@@ -43,8 +43,9 @@ class EpochSigns(NamedTuple):
         return {self.incarnations.get(writer) or writer for writer in self.live}
 
     def shows_work_since(self, earlier: "EpochSigns", *, own: str) -> bool:
-        """Whether brokers other than the one with incarnation `own` have worked since the earlier
-        look. They wrote or registered in the active epoch, or made progress to its activation."""
+        """Return whether brokers other than the one with incarnation `own` have worked since the
+        earlier look. They wrote or registered in the active epoch, or made progress to its
+        activation."""
         if self.is_active != earlier.is_active:
             return True
         if not self.is_active:

@@ -1,4 +1,5 @@
-"""Whether a broker may claim the epoch after one that is claimed for another Redis than its own.
+"""Decide whether a broker may claim the epoch after one that is claimed for another Redis than its
+own.
 
 Invariant: the bucket shows whether the epoch works, membership shows which brokers are on this
 side, and `takeover` decides. A broker that appears on both sides counts where it was seen last.

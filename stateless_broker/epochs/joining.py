@@ -36,20 +36,21 @@ BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=5000)
 CLAIM_POLLS = Backoff(first_pause_ms=20, longest_pause_ms=500)
 TRIES = 10
 STREAM_WAIT_MS = 1
-"""What is needed of the stream is there already."""
+"""The shortest possible wait: the entries that a joining broker reads are in the stream already."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleLog:
-    """What was visible when the stream's last entry was number `number`: all that `checkpoint`
-    covers, and the segments after it, by ticket."""
+    """The log that was visible when the stream's last entry was number `number`: everything that
+    `checkpoint` covers, and the segments after it, by ticket."""
 
     number: int
     checkpoint: Checkpoint | None
     segments: list[SegmentIndex]
 
     def shows(self, segment: SegmentId) -> bool:
-        """Of a writer of the epoch in which this was read."""
+        """Return whether the segment was visible. Its writer is one of the epoch in which this was
+        read."""
         return (self.checkpoint is not None and self.checkpoint.covers(segment)) or any(
             index.segment == segment for index in self.segments
         )
@@ -81,17 +82,18 @@ class JoinedEpoch:
     writer: WriterId
     log: VisibleLog
     claimed_here: bool
-    """This broker started the epoch, and cares for what its readers need."""
+    """Whether this broker started the epoch. It then cares for what the epoch's readers need."""
     began_ms: int
-    """When the epoch was claimed, by its claimant's clock."""
+    """Time of the claim, by its claimant's clock."""
 
 
 async def read_visible_log(
     epoch: int, *, sequencer: Sequencer, committed: CommittedLog
 ) -> VisibleLog:
-    """What is visible now. Every visible segment is in the bucket when it becomes visible, so the
-    chains are read after the sequencer: what is open or came later is left to the stream. A
-    checkpoint is read before it, since all that one covers was visible before it was written.
+    """Read what is visible now. Every visible segment is in the bucket when it becomes visible, so
+    the chains are read after the sequencer. The stream will show segments that are open or come
+    later. The checkpoint is read before the sequencer, because everything that it covers was
+    visible before it was written.
 
     Raises `SequencerLostError` where the sequencer knows less than the checkpoint."""
     checkpoint = await committed.checkpoint()
@@ -123,8 +125,8 @@ async def read_visible_log(
 async def _read_published_indexes(
     epoch: int, until: int, sequencer: Sequencer, known: KnownSegments
 ) -> None:
-    """What the stream still says of segments up to number `until`: as good as it is to whoever
-    follows it, and without a request to the bucket for each."""
+    """Learn the indexes of segments up to number `until` that are still in the stream. They are as
+    reliable as for a follower of the stream, and cost no request to the bucket for each segment."""
     last = 0
     while last < until:
         entries = await sequencer.read_visible(epoch, last, block_ms=STREAM_WAIT_MS)
@@ -163,7 +165,8 @@ class Joiner:
         self._health = health
         self._claim_wait_ms = claim_wait_ms
         self._tried = 0
-        """The active epoch that was to be joined: where it is lost then, a higher one is needed."""
+        """The active epoch that this broker tried to join. If it is lost then, a higher one is
+        needed."""
         self._selected_for = 0
         """The newest claimed epoch when the server was chosen."""
         self._checkpoint: Checkpoint | None = None

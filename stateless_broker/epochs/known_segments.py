@@ -1,10 +1,10 @@
-"""The footers of committed segments that this broker has seen: what it need not list and read again
-when it begins with the log anew, be it in a new epoch or because its view fell behind.
+"""Footers of committed segments that this broker has seen. It need not list and read them again
+when it begins with the log anew, in a new epoch or because its view fell behind.
 
-Invariant: only footers of committed segments and ends of sealed chains are learnt; what a key holds
-never changes, and what is below it is committed, too. Footers are forgotten when a checkpoint
-covers them, and the oldest when they have more than `batches_max` batches together: then they are
-read.
+Invariant: only footers of committed segments and ends of sealed chains are learnt. The content of a
+key never changes, and everything below it is committed, too. Footers are forgotten when a
+checkpoint covers them. When they have more than `batches_max` batches together, the oldest are
+forgotten, and are read if they are needed.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ class KnownSegments:
         self._batches_max = batches_max
         self._batches = 0
         self._indexes: dict[SegmentId, SegmentIndex] = {}
-        """The oldest first."""
+        """Indexes by segment, the oldest first."""
         self._sealed: dict[WriterId, int] = {}
-        """Where the chains end that are sealed."""
+        """The end of each sealed chain."""
 
     def learn(self, index: SegmentIndex) -> None:
         if index.segment in self._indexes:
@@ -53,11 +53,11 @@ class KnownSegments:
         return self._sealed.get(writer)
 
     def forget_seals_but(self, writers: Iterable[WriterId]) -> None:
-        """The others' chains are covered."""
+        """Forget the ends of all other chains, because they are covered."""
         self._sealed = {name: self._sealed[name] for name in writers if name in self._sealed}
 
     def forget_below(self, covered: Ticket) -> None:
-        """A checkpoint covers all below this ticket."""
+        """Forget the segments below this ticket, because a checkpoint covers them."""
         old = [segment for segment, index in self._indexes.items() if index.ticket < covered]
         for segment in old:
             self._forget(segment)

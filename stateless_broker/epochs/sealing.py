@@ -1,8 +1,8 @@
-"""Sealing: deciding the rest of a writer's chain, whoever's it is (commit protocol, "Sealing").
+"""Sealing: deciding the rest of any writer's chain (commit protocol, "Sealing").
 
-Invariant: the bucket decides, by who creates the next key of the chain first: a segment that is
-there is published on its writer's behalf, a seal makes all from there on void. Any number of
-brokers may do it at once, and may stop anywhere in it.
+Invariant: the first create of the chain's next key decides. If it is a segment, it is published on
+its writer's behalf; a seal makes everything from there on void. Any number of brokers may do this
+at once, and may stop anywhere in it.
 """
 
 import asyncio
@@ -61,8 +61,8 @@ async def segment_or_seal(
 
 
 class Sealer:
-    """`bucket` retries; what it gives up on, or is refused, is tried again here, until it is
-    answered: rights to a bucket are given again, too."""
+    """Seals chains. `bucket` retries. A request that it gives up on, or that is refused, is
+    repeated here until it is answered: rights to a bucket may be given again, too."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class Sealer:
 
 @dataclass(frozen=True, slots=True)
 class OverdueLimits:
-    """A writer is silent after `silent_ms` without a heartbeat, and stuck when a segment of it has
-    been open for `pending_ms`. The sequencer is asked once in `round_ms`."""
+    """Limits of writers. A writer is silent after `silent_ms` without a heartbeat, and stuck when a
+    segment of it has been open for `pending_ms`. The sequencer is asked once in `round_ms`."""
 
     silent_ms: int
     pending_ms: int
@@ -176,7 +176,7 @@ class OverdueWatch:
         self._is_due = asyncio.Event()
 
     def look_now(self) -> None:
-        """Members have changed: the next round begins at once."""
+        """Begin the next round at once, because members have changed."""
         self._is_due.set()
 
     async def _until_due(self) -> None:

@@ -1,4 +1,5 @@
-"""Which Redis a broker uses, and when it starts a Valkey. Pure: times and results are passed in.
+"""Rules by which a broker chooses its Redis and starts a Valkey. Pure: times and results are passed
+in.
 
 Safety never depends on these rules: create-only claims and seals decide, whatever server a broker
 uses. The rules make one broker start a Valkey when the configured Redis is out of reach, and make
@@ -24,16 +25,16 @@ BASELINE_PART = 0.4
 """The bucket is first read after this part of the time-out: requests in flight have arrived, and
 enough time is left to see new writes."""
 GONE_LOOKS = 2
-"""After this number of refused connections, a server's process counts as ended."""
+"""Number of refused connections after which a server's process counts as ended."""
 PLACE_S = 0.4
 """Brokers leave a server one after another, at this interval, in the order of their line."""
 
 
 class Reach(StrEnum):
-    """What a broker found when it asked a server."""
+    """The result of asking a server."""
 
     ANSWERS = auto()
-    """The server is the one that was asked for, and is a primary."""
+    """The server is the expected one, and is a primary."""
     GONE = auto()
     """The address refuses connections, or another server answers there: the process has ended."""
     SILENT = auto()
@@ -59,7 +60,7 @@ class Mandate(NamedTuple):
 
 
 class Step(StrEnum):
-    """What a broker does between two epochs."""
+    """The action of a broker between two epochs."""
 
     FOLLOW = auto()
     """Use the server that the claim names."""
@@ -98,7 +99,8 @@ class Sight:
 
 
 def next_step(sight: Sight, timeout_ms: int) -> Step:
-    """What to do. A server that answers is always preferred to one that has to be started."""
+    """Return the next action. A server that answers is always preferred to one that has to be
+    started."""
     if sight.wish is Wish.RETURN and sight.configured is Reach.ANSWERS:
         return Step.CONFIGURED
     if sight.claimed is Reach.ANSWERS:
@@ -113,7 +115,7 @@ def next_step(sight: Sight, timeout_ms: int) -> Step:
 
 
 class OutageStep(StrEnum):
-    """What a broker does within an epoch whose server does not answer."""
+    """The action of a broker within an epoch whose server does not answer."""
 
     STAY = auto()
     LOOK = auto()
@@ -155,8 +157,8 @@ class Outage:
         return max(due_s - now_s, PLACE_S)
 
     def step(self, now_s: float, *, is_gone: bool, place: int) -> OutageStep:
-        """What to do after a call that was not answered. `place` is the number of brokers before
-        this one in line."""
+        """Return the action after a call that was not answered. `place` is the number of brokers
+        before this one in line."""
         if is_gone:
             self._gone_looks += 1
             if self._gone_looks >= GONE_LOOKS and self._left_at_s is None:
@@ -198,8 +200,8 @@ class Outage:
 
 
 class Steadiness:
-    """Whether the log may move back to the configured Redis. After recent moves away from it, Redis
-    has to answer for longer."""
+    """The decision whether the log may move back to the configured Redis. After recent moves away
+    from it, Redis has to answer for longer."""
 
     def __init__(self, steady: Backoff) -> None:
         self._steady = steady

@@ -34,8 +34,8 @@ OUTAGE_PAUSE_S = 0.1
 """The pause between two calls to a server that does not answer."""
 RETURN_PAUSE_S = 1.0
 LINE = "embedded sequencer"
-"""One line for all outages: the same brokers are first each time, and know how often the log has
-moved."""
+"""The same name for all outages: the same brokers are first in line each time, and know how often
+the log has moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class ServerWatch:
         return self._servers.holds_server and not self._servers.runs_server
 
     async def _look_back(self) -> None:
-        """If this broker holds the Valkey and the configured Redis is back, end the epoch."""
+        """End the epoch if this broker runs the Valkey and the configured Redis is back."""
         if _now_s() - self._returned_look_s < RETURN_PAUSE_S:
             return
         self._returned_look_s = _now_s()

@@ -59,7 +59,7 @@ class EmbeddedRedis(Protocol):
     """Starts Valkeys, and connects to the Valkeys of other brokers."""
 
     async def start(self) -> StartedRedis:
-        """Raises `SequencerUnavailableError` and `ConfigurationError`."""
+        """Start a Valkey. Raises `SequencerUnavailableError` and `ConfigurationError`."""
         ...
 
     def connect(self, endpoint: Endpoint) -> Redis: ...

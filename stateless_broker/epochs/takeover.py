@@ -1,5 +1,5 @@
-"""When a broker may take the log from an epoch on another Redis. Pure: time and randomness are
-passed in.
+"""Rules that say when a broker may take the log from an epoch on another Redis. Pure: time and
+randomness are passed in.
 
 Safety never depends on these rules, because create-only claims and seals decide. The rules only
 prevent brokers that see different Redis servers from taking the log from each other again and again
@@ -37,7 +37,7 @@ GONE_LOOKS_MIN = 2
 GONE_PARTS = 3
 """Brokers wait for a server that refuses connections for a quiet pause divided by this."""
 FREE_MOVES = 2
-"""How often a broker may follow its Redis to another server before it has to wait."""
+"""Number of times that a broker may follow its Redis to another server before it has to wait."""
 
 
 @dataclass(frozen=True, slots=True)

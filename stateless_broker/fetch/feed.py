@@ -37,7 +37,7 @@ PAUSE_S = 0.2
 
 
 class ViewAge:
-    """How long ago the sequencer last said what is visible. It outlives epochs."""
+    """The time since the sequencer last said what is visible. It outlives epochs."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -52,7 +52,8 @@ class ViewAge:
 
 @dataclass(frozen=True, slots=True)
 class FedParts:
-    """What learns of each segment that becomes visible. `age` learns that the sequencer answers."""
+    """The parts that learn of each segment that becomes visible. `age` learns that the sequencer
+    answers."""
 
     view: View
     age: ViewAge
@@ -74,8 +75,8 @@ class ViewFeed:
         block_ms: int,
         read_anew: Callable[[], Awaitable[VisibleLog]],
     ) -> None:
-        """The view shows the stream up to number `last`. Redis is asked for what comes next with
-        `block_ms` to answer."""
+        """The view shows the stream up to number `last`. Redis has `block_ms` to answer what comes
+        next."""
         self._end = end
         self._epoch = end.epoch
         self._view = fed.view
@@ -101,9 +102,9 @@ class ViewFeed:
         return self._last
 
     async def catch_up(self, timeout_ms: int) -> bool:
-        """Until the view shows all that was visible when this was called. False where that cannot
-        be known in time: the sequencer does not answer, or the epoch is over. One that is known not
-        to answer is not waited for."""
+        """Wait until the view shows everything that was visible when this was called. Returns False
+        if this cannot be known in time: the sequencer does not answer, or the epoch is over. A
+        sequencer that is known to be silent is not asked."""
         if self._is_silent:
             return False
         try:
@@ -161,7 +162,8 @@ class ViewFeed:
             self._advanced.set()
 
     def _shows(self, entry: VisibleSegment) -> bool:
-        """Whether the view advanced to this entry, by an answer, while the stream was read."""
+        """Return whether an answer of `publish` moved the view to this entry while the stream was
+        read."""
         return entry.epoch == self._epoch and entry.number <= self._last
 
     def _lags_behind(self, entry: VisibleSegment) -> bool:
@@ -182,8 +184,8 @@ class ViewFeed:
         self._watchers.notify_all()
 
     def _applied(self, entry: VisibleSegment) -> bool:
-        """False where the stream is not this epoch's next entry, or is damaged: the epoch is over,
-        and the next one's view comes from the bucket."""
+        """Apply an entry to the view. Returns False if the entry is not this epoch's next one, or
+        is damaged. The epoch is then over, and the next one's view comes from the bucket."""
         if entry.epoch != self._epoch or entry.number != self._last + 1:
             self._end.end(
                 f"the stream of visible segments jumps from {self._epoch}-{self._last} to "

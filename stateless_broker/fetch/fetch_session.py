@@ -1,4 +1,4 @@
-"""One incremental fetch session (KIP-227): its partitions, and what the client knows of them.
+"""An incremental fetch session (KIP-227): its partitions, and what the client knows of them.
 
 Invariant: a partition that is not pending would add nothing to a response. It has no records above
 its fetch offset and no error, and the client knows its high watermark and its log start. So a
@@ -34,8 +34,8 @@ class SessionConnection(Protocol):
 
 
 class SessionTopic:
-    """`state` is the topic's id and number of partitions, as the session last saw them; None if the
-    topic does not exist."""
+    """A topic of a session. `state` is the topic's id and number of partitions, as the session last
+    saw them; None if the topic does not exist."""
 
     __slots__ = ("key", "partitions", "state")
 
@@ -52,8 +52,9 @@ class SessionTopic:
 
 
 class SessionPartition:
-    """`row` identifies the partition in its session. `place` orders the partitions of a response:
-    those that have given records go to the end, so that each gets its turn."""
+    """A partition of a session. `row` identifies the partition in its session. `place` orders the
+    partitions of a response: those that have given records go to the end, so that each gets its
+    turn."""
 
     __slots__ = (
         "fetch_offset",
@@ -77,11 +78,11 @@ class SessionPartition:
         self.log: PartitionLog | None = None
         """The watched log; None if the partition does not exist."""
         self.high_watermark = self.log_start = UNKNOWN
-        """As the client knows them."""
+        """The high watermark and the log start that the client knows."""
 
     @property
     def wanted(self) -> FetchedPartition:
-        """As a request would name the partition."""
+        """Return the partition in the form in which a request names it."""
         return FetchedPartition(
             *self.topic.key, self.number, self.leader_epoch, self.fetch_offset, self.max_bytes
         )
@@ -101,7 +102,8 @@ class SessionPartition:
 
 
 class FetchSession:
-    """`epoch` is that of the next request. `owner` is the client that created the session."""
+    """A fetch session. `epoch` is that of the next request. `owner` is the client that created the
+    session."""
 
     def __init__(
         self,
@@ -229,7 +231,8 @@ class FetchSession:
             part.log = None
 
     def has_deleted(self, rows: Iterable[int]) -> bool:
-        """Whether a partition in these rows was deleted since the session began to watch it."""
+        """Return whether a partition in these rows was deleted since the session began to watch
+        it."""
         logs = (part.log for part in self.in_order(rows))
         return any(log is not None and self._view.has_dropped(log) for log in logs)
 
@@ -274,7 +277,7 @@ class FetchSession:
         return is_news
 
     def _may_read_more(self, part: SessionPartition) -> bool:
-        """Whether the partition has records above the fetch offset, or has changed."""
+        """Return whether the partition has records above the fetch offset, or has changed."""
         log = part.log
         return (
             log is None

@@ -1,4 +1,4 @@
-"""Which ranges of which objects there are, to find one that has all that is needed."""
+"""Ranges of objects, to find a range that contains another."""
 
 from bisect import bisect_right, insort
 
@@ -13,18 +13,18 @@ class RangeSet:
         self._by_object: dict[StoredObject, list[StoredRange]] = {}
 
     def add(self, stored: StoredRange) -> None:
-        """One that is not here."""
+        """Add a range that is not in the set."""
         insort(self._by_object.setdefault(stored.object, []), stored)
 
     def remove(self, stored: StoredRange) -> None:
-        """One that is here."""
+        """Remove a range that is in the set."""
         ranges = self._by_object[stored.object]
         ranges.remove(stored)
         if not ranges:
             del self._by_object[stored.object]
 
     def covering(self, wanted: StoredRange) -> StoredRange | None:
-        """One that has all that is needed."""
+        """Return a range that contains all of `wanted`; None if there is none."""
         ranges = self._by_object.get(wanted.object, [])
         at = bisect_right(ranges, wanted.position, key=lambda stored: stored.position)
         while at and (candidate := ranges[at - 1]).position + candidate.length > wanted.position:

@@ -1,11 +1,10 @@
-"""Reading history ahead of those who catch up.
+"""Reading history ahead of lagging readers.
 
-Whoever fetches what is not recent continues from there, and asks for a megabyte at a time. What it
-will want is read in a few large requests, in the middle of one stretch for the next. A log segment
-holds a little of many partitions: what those who catch up at the same time want of one object is
-asked for at once.
+A reader of history continues where it is, and asks for a megabyte at a time. What it will want is
+read in a few large requests, in the middle of one stretch for the next. A log segment holds a
+little of many partitions, so what several lagging readers want of one object is read together.
 
-Invariants: a stretch that was asked for is not asked for again while its reader is within it; all
+Invariants: a stretch that was asked for is not asked for again while its reader is within it. All
 stretches together fill half of the memory for history at most, so that they are still there when
 they are needed.
 """
@@ -20,21 +19,21 @@ from bucketlog.metadata.partition_log import PartitionLog, StoredRange
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 
 PARTITIONS_MAX = 1_000
-"""Of which it is known how far they were asked for."""
+"""Number of partitions for which the position of the reader is remembered."""
 ACTIVE_S = 30.0
-"""Whoever has not fetched for this time no longer catches up."""
+"""Time without a fetch after which a partition's reader no longer counts as catching up."""
 SOON_SHARES = 4
-"""What others want of an object is read with it where they come to it within this number of
+"""A read of an object also covers what other readers will want of it within this number of
 stretches."""
 GAP_BYTES_MAX = 2 * 1024 * 1024
-"""What nobody wants between two ranges of an object is read with them, up to so much: that is
-quicker than another request."""
+"""Ranges of an object are read together if the unwanted gap between them is at most this large.
+This is quicker than another request."""
 
 
 @dataclass(slots=True)
 class _LaggingReader:
-    """A partition that somebody catches up on: from `middle` on what comes after `end` is asked
-    for."""
+    """A partition with a lagging reader. Once the reader has come to `middle`, what comes after
+    `end` is asked for."""
 
     log: PartitionLog
     start: int
@@ -44,14 +43,14 @@ class _LaggingReader:
 
 
 class ReadAhead:
-    """`bytes_ahead` 0: nothing is read ahead; nor is it where no memory is there for history."""
+    """Reads ahead. `bytes_ahead` 0, or no memory for history: nothing is read ahead."""
 
     def __init__(self, reader: RangeReader, *, bytes_ahead: int) -> None:
         self._reader = reader
         self._cache = reader.cache
         self._bytes_ahead = min(bytes_ahead, reader.cache.history_bytes_max)
         self._behind: OrderedDict[TopicIdPartition, _LaggingReader] = OrderedDict()
-        """Who fetched last comes last."""
+        """Lagging readers by partition. The partition that was fetched last comes last."""
         self._due: set[TopicIdPartition] = set()
 
     def note(
@@ -61,7 +60,8 @@ class ReadAhead:
         offset: int,
         wanted: list[StoredRange],
     ) -> None:
-        """Somebody is about to read these, from `offset` on; `ask` follows."""
+        """Note that a reader is about to read these ranges, from `offset` on. A call of `ask` must
+        follow."""
         if not self._bytes_ahead or not wanted:
             return
         if self.is_recent(wanted[0]):
@@ -78,14 +78,14 @@ class ReadAhead:
             self._due.add(partition)
 
     def is_recent(self, stored: StoredRange) -> bool:
-        """Or history."""
+        """Return whether the range is of a recent segment; otherwise it is history."""
         return self._cache.is_recent(stored.object)
 
     def bounded(self, first: StoredRange, max_bytes: int, partitions: int) -> int:
-        """How much of `max_bytes` a fetch of so many `partitions` is to have of one that continues
-        with the batch at `first`. Whoever catches up gets one stretch at most, or that batch, so
-        that partitions keep step, and what they want of an object is still in memory when the last
-        of them comes to it."""
+        """Return how much of `max_bytes` a fetch of this number of `partitions` should get of a
+        partition that continues with the batch at `first`. A reader of history gets one stretch at
+        most, or that batch. So partitions keep step, and what they want of an object is still in
+        memory when the last of them reaches it."""
         if not self._bytes_ahead or self.is_recent(first):
             return max_bytes
         share = self._share(max(partitions, len(self._behind)))
@@ -95,7 +95,7 @@ class ReadAhead:
         return min(self._bytes_ahead, self._cache.history_bytes_max // 2 // max(partitions, 1))
 
     def ask(self) -> None:
-        """For what those who were noted want next, and with it for what others want of the same
+        """Ask for what the noted readers need next, and for what other readers need of the same
         objects."""
         if not self._due:
             return

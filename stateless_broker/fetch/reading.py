@@ -1,8 +1,8 @@
 """Reading ranges of batches for fetches, from memory or from the bucket.
 
-Invariants: what is being read already is not asked for again: fetches that want parts of one range
-at the same time share one request. Whoever reads history has its own requests, so that it never
-waits in front of the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does.
+Invariants: a range that is being read is not requested again: fetches that want parts of one range
+at the same time share one request. Reads of history have their own requests, so that they never
+delay reads at the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ RANGES_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """Requests at once at the tail, and in history."""
+    """Limits of reads: the requests in flight for recent segments and for history, and the time of
+    a read."""
 
     recent_in_flight: int
     history_in_flight: int
@@ -43,7 +44,7 @@ class ReadLimits:
 
 @dataclass(slots=True)
 class ReadCounts:
-    """Bytes of batches that were handed out; and what was asked of the bucket for them."""
+    """Bytes of batches that were handed out, and the requests to the bucket for them."""
 
     bytes_from_memory: int = 0
     bytes_from_bucket: int = 0
@@ -70,9 +71,9 @@ class RangeReader:
         self._read_ms_max = limits.read_ms_max
         self._running: dict[StoredRange, asyncio.Task[Buffer]] = {}
         self._places = RangeSet()
-        """What is being read."""
+        """The ranges that are being read."""
         self._expected: dict[StoredRange, None] = {}
-        """What will be wanted soon and is not being read yet, in that order."""
+        """Ranges that will be wanted soon and are not being read yet, in that order."""
         self._expected_places = RangeSet()
         self._recent_slots = asyncio.Semaphore(limits.recent_in_flight)
         self._history_slots = asyncio.Semaphore(limits.history_in_flight)
@@ -106,9 +107,9 @@ class RangeReader:
         )
 
     async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
-        """The bytes of all ranges, one part after the other; where the bucket fails or takes too
-        long, of the first ones that are there. Raises `BucketError`, `CorruptObjectError` where
-        there are none."""
+        """Return the bytes of all ranges, one part after the other. If the bucket fails or takes
+        too long, return those of the first ranges that are there. Raises `BucketError`,
+        `CorruptObjectError` if there are none."""
         found = [self.cache.find(wanted) for wanted in ranges]
         missing = [wanted for wanted, parts in zip(ranges, found, strict=True) if parts is None]
         self.counts.bytes_from_memory += sum(wanted.length for wanted in ranges)
@@ -121,12 +122,13 @@ class RangeReader:
         return [part for parts in there if parts is not None for part in parts]
 
     async def read_aside(self, wanted: StoredRange) -> Buffer:
-        """What says where batches are: nobody is answered with it. Raises as `read`."""
+        """Read bytes that locate batches and are not sent to clients. Raises as `read`."""
         found = self.cache.find(wanted)
         return b"".join(found) if found is not None else (await self._read([wanted]))[0]
 
     async def _read(self, ranges: Sequence[StoredRange], *, or_less: bool = False) -> list[Buffer]:
-        """The first ones that are there in time; none at all only if that will do."""
+        """Return the ranges that are there in time, up to the first one that is not. Raises if
+        there is none, unless `or_less`."""
         found: list[Buffer] = []
         try:
             async with (
@@ -146,8 +148,8 @@ class RangeReader:
         return found
 
     async def _in_order(self, ranges: Sequence[StoredRange]) -> AsyncGenerator[Buffer, None]:
-        """Not all at once: whoever gives up leaves but a few requests behind, which others would
-        wait for."""
+        """Read the ranges in their order, only a few at once. A reader that gives up leaves only a
+        few requests behind, for which others would wait."""
         left = iter(ranges)
         ahead: deque[asyncio.Task[Buffer]] = deque()
         try:
@@ -177,8 +179,8 @@ class RangeReader:
         return part
 
     def expect(self, ranges: Sequence[StoredRange]) -> None:
-        """They will be wanted soon: read them, as far as nobody else waits for history, the rest
-        when there is room, or somebody wants a part of it."""
+        """Prepare for ranges that will be wanted soon. They are read as far as nobody else waits
+        for history. The rest are read when there is room, or when somebody wants a part of them."""
         for wanted in ranges:
             if not self.has(wanted):
                 self._expected[wanted] = None
@@ -186,7 +188,7 @@ class RangeReader:
         self._begin_expected()
 
     def has(self, stored: StoredRange) -> bool:
-        """In memory, or soon."""
+        """Return whether the range is in memory, or will be soon."""
         return (
             self._places.covering(stored) is not None
             or self._expected_places.covering(stored) is not None
@@ -200,7 +202,8 @@ class RangeReader:
             self._task(first)
 
     def _take_expected(self, wanted: StoredRange) -> StoredRange | None:
-        """What is expected with all that is needed in it; it is expected no more."""
+        """Return an expected range that contains all of `wanted`, or None. The range is then no
+        longer expected."""
         expected = self._expected_places.covering(wanted)
         if expected is not None:
             self._expect_no_more(expected)
@@ -212,16 +215,18 @@ class RangeReader:
 
     @property
     def history_is_idle(self) -> bool:
-        """Somebody may read ahead."""
+        """Whether reads of history have room for reading ahead."""
         return self._history_running < self._history_in_flight
 
     def begin(self, wanted: StoredRange) -> None:
-        """All of it is needed now, though others wait: read it in one request."""
+        """Begin to read all of the range in one request: all of it is needed now, though others
+        wait."""
         if self.cache.find(wanted) is None:
             self._task(wanted)
 
     def _task(self, wanted: StoredRange) -> tuple[StoredRange, "asyncio.Task[Buffer]"]:
-        """What is being read with all that is needed in it."""
+        """Return the range that contains all of `wanted`, and the task that reads it. Begins the
+        task if there is none."""
         holder = self._places.covering(wanted)
         if holder is None:
             holder = self._take_expected(wanted) or wanted

@@ -1,8 +1,8 @@
 """Bytes of visible segments and of tiers' objects that this broker has written or read.
 
-Invariants: an object never changes under its key, so nothing that is kept is ever stale. What is
-*recent*, the newest segments whoever wrote them, is kept apart from history: who reads history
-never drives out what everybody at the tail reads. Each part holds no more than its bytes.
+Invariants: an object never changes under its key, so nothing that is kept is ever stale. The
+*recent* objects, which are the newest segments of all writers, are kept apart from history: reading
+history never drives out what everybody at the tail reads. Each part holds no more than its bytes.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,8 @@ WASTE_FACTOR_MAX = 2
 
 
 class _CachedObject(NamedTuple):
-    """`size_bytes` is the object's; `parts` what is in memory of it, and where each begins."""
+    """An object. `size_bytes` is its size. `parts` are its bytes in memory, and `positions` where
+    each part begins."""
 
     size_bytes: int
     positions: list[int]
@@ -33,12 +34,12 @@ class SegmentCache:
         self.history_bytes_max = history_bytes_max
         self._recent: OrderedDict[StoredObject, _CachedObject] = OrderedDict()
         self._places = RangeSet()
-        """What history has."""
+        """The ranges in `_history`."""
         self._history: LruCache[StoredRange, Buffer] = LruCache(
             history_bytes_max, on_evicted=self._places.remove
         )
         self.recent_bytes = 0
-        """Of the objects that are recent, in memory or not."""
+        """Size of the recent objects, in memory or not."""
 
     @property
     def history_bytes(self) -> int:
@@ -47,7 +48,8 @@ class SegmentCache:
     def became_visible(
         self, segment: SegmentId, size_bytes: int, parts: Sequence[Buffer] = ()
     ) -> None:
-        """The segment is the newest. `parts` are all of its bytes if this broker wrote it."""
+        """Note that the segment is the newest. `parts` are all of its bytes if this broker wrote
+        it."""
         if segment in self._recent:
             return
         kept = _without_waste(parts)
@@ -68,7 +70,8 @@ class SegmentCache:
         return self._recent[recent].size_bytes
 
     def keep(self, stored: StoredRange, data: Buffer) -> None:
-        """What was read, as long as there is room. Of a recent segment all of it is read."""
+        """Keep bytes that were read, as long as there is room. A recent segment is always read as a
+        whole."""
         recent = self._recent.get(stored.object)
         if recent is None:
             if stored.length <= self.history_bytes_max:

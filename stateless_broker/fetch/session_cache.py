@@ -35,8 +35,8 @@ partitions nobody else fetches, each in its own topic with the longest name."""
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """`slots` bounds the number of sessions, `bytes_max` their memory, `partitions_max` the
-    partitions of one session. With 0 slots there are no sessions."""
+    """Limits of sessions. `slots` bounds their number, `bytes_max` their memory, `partitions_max`
+    the partitions of one session. With 0 slots there are no sessions."""
 
     slots: int
     bytes_max: int
@@ -45,7 +45,7 @@ class SessionLimits:
 
 @dataclass(slots=True)
 class SessionUse:
-    """What an owner, or all owners, use."""
+    """The slots and bytes that an owner, or all owners, use."""
 
     slots: int = 0
     bytes: int = 0
@@ -63,7 +63,7 @@ class SessionUse:
 
 
 def use_of(partitions: int) -> SessionUse:
-    """What a session with this many partitions uses."""
+    """Return the use of a session with this many partitions."""
     return SessionUse(1, SESSION_BYTES + PARTITION_BYTES * partitions)
 
 
@@ -85,9 +85,9 @@ class FetchSessions:
         self._random = random
         self._now_ms = now_ms
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
-        """By id, in the order of their last use."""
+        """Sessions by id, in the order of their last use."""
         self._uses: dict[int, SessionUse] = {}
-        """By id."""
+        """The use of each session, by session id."""
         self._by_owner: dict[str, SessionUse] = {}
         self._total = SessionUse()
         self.evictions = 0
@@ -140,8 +140,9 @@ class FetchSessions:
 
     @staticmethod
     def may_keep(topics: Iterable[str]) -> bool:
-        """Whether a session may have topics with these names. There are no topics with longer
-        names than Kafka allows, and such names would take more memory than is accounted for."""
+        """Return whether a session may have topics with these names. There are no topics with
+        longer names than Kafka allows, and such names would take more memory than is accounted
+        for."""
         return all(len(name) <= NAME_LENGTH_MAX for name in topics)
 
     def open(
@@ -252,8 +253,9 @@ class FetchSessions:
     def _of_larger_owners(
         self, sessions: list[FetchSession], owner: str, more: SessionUse
     ) -> Iterator[FetchSession]:
-        """Of the owner that uses most of what is short, the session that was not used for the
-        longest time, as long as this owner uses more than `owner` will."""
+        """Return sessions of the owners that use most of the resource that is short. Of each such
+        owner, the session that was unused for longest comes first. Ends when no other owner uses
+        more than `owner` will."""
         by_slots = self._total.slots + more.slots > self._limits.slots
         uses: dict[str, int] = {}
         owned: dict[str, list[FetchSession]] = {}

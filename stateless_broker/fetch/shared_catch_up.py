@@ -1,9 +1,9 @@
-"""One catching up of the view for many who ask at about the same time.
+"""Catch up with the view once for many callers that ask at about the same time.
 
-Invariants: whoever asks gets the result of one that began after it asked; at most one is under
-way. Two begin at least `INTERVAL_S` apart, so that a broker under load asks Redis at
-most that often, and an idle one at once. An answer of Redis from before somebody asked
-must not be given to them: it may lack a record that another broker has acknowledged meanwhile.
+Invariants: each caller gets the result of a catch-up that began after the caller asked. At most one
+is in progress. Two begin at least `INTERVAL_S` apart. So a broker under load asks Redis at most
+that often, and an idle broker asks at once. A caller must not get an answer of Redis from before it
+asked: the answer may lack a record that another broker has acknowledged meanwhile.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
-"""Where batches are in a partition's tier: manifests and sparse indexes, read once and kept.
+"""Manifests and sparse indexes, which locate batches in a partition's tier. They are read once and
+kept.
 
-Invariants: an object never changes under its key, so nothing that is kept is ever stale; what is
-kept is bounded in bytes. Who asks for the same at the same time shares one request, by the reader.
-Format: docs/format/tier.md.
+Invariants: an object never changes under its key, so nothing that is kept is ever stale. The kept
+bytes are bounded. Callers that ask for the same object at the same time share one request of the
+reader. Format: docs/format/tier.md.
 """
 
 from bisect import bisect_right
@@ -22,13 +23,13 @@ from bucketlog.tiered_storage.partition_segment import (
 )
 
 TIER_ROW_BYTES = 400
-"""Of memory, for a manifest's row; 500 more for whatever is kept."""
+"""Estimated memory of a manifest's row. Each kept object takes `KEPT_BYTES` more."""
 KEPT_BYTES = 500
 
 
 class SegmentRow(NamedTuple):
-    """A partition segment as a row names it: batches are from `begin` to `end`, positions in the
-    object. `following` is the next one where that is known without a request."""
+    """A partition segment that a row names. Batches are from `begin` to `end`, positions in the
+    object. `following` is the next one, if it is known without a request."""
 
     there: TierObject
     row: TierRow

@@ -1,10 +1,10 @@
 """Reading a partition's tier for fetches: whole batches from an offset on, through its objects.
 
-A read goes step by step, an object a step, and looks at the tier anew before each: whatever was
-swapped meanwhile, it continues from the offset it has come to. Invariants: only whole batches are
-answered, in offset order, none that ends at or before the offset that was asked for. Who continues
-where an earlier answer ended needs no index, and is read for in large requests; a part of an
-object that was read so and dropped from memory before it was used is read as it is needed.
+A read takes one step for each object, and looks at the tier anew before each. So after a swap, it
+continues from the offset that it has reached. Invariants: only whole batches are answered, in
+offset order, none that ends at or before the requested offset. A reader that continues where an
+earlier answer ended needs no index, and its batches are read in large requests. If such a part of
+an object was dropped from memory before it was used, it is read as it is needed.
 """
 
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ PARTS_MAX = 1_000
 
 
 class TierRead(NamedTuple):
-    """Batches of `size` bytes that end before `next_offset`; `is_through` where what comes next
-    is in log segments."""
+    """Batches of `size` bytes that end before `next_offset`. `is_through`: the next ones are in log
+    segments."""
 
     parts: list[Buffer]
     size: int
@@ -41,15 +41,16 @@ class TierRead(NamedTuple):
 
 
 class _TierPosition(NamedTuple):
-    """Where an answer has ended: batches from its next offset on begin there, or in the next
-    object."""
+    """The place where an answer has ended. Batches from the answer's next offset on begin there, or
+    in the next object."""
 
     there: TierObject
     position: int
 
 
 class _ReadRequest(NamedTuple):
-    """The first batch is needed whatever its size where `at_least_one` (KIP-74)."""
+    """The request for a step. `at_least_one`: the first batch is needed whatever its size
+    (KIP-74)."""
 
     offset: int
     max_bytes: int
@@ -58,7 +59,8 @@ class _ReadRequest(NamedTuple):
 
 
 class _ReadStep(NamedTuple):
-    """What comes next begins at `position`. `is_full`: it does not fit."""
+    """The result of a step. The next batch begins at `position`. `is_full`: the next batch does not
+    fit."""
 
     parts: list[Buffer]
     size: int
@@ -69,7 +71,7 @@ class _ReadStep(NamedTuple):
 
 class _WholeBatches(NamedTuple):
     """Batches of `size` bytes from `first` on are needed and there. The next one begins at
-    `position`, and has `missing` bytes where it is needed, too, but not all there."""
+    `position`. If it is needed, too, but not all there, it lacks `missing` bytes."""
 
     first: int
     size: int
@@ -80,8 +82,8 @@ class _WholeBatches(NamedTuple):
 
 
 class TierReader:
-    """`bytes_ahead` less than a block, or more than half of what the cache keeps: nothing is read
-    ahead, or this much less. `places_max`: of how many answers it is known where they ended."""
+    """Reads tiers. If `bytes_ahead` is less than a block, nothing is read ahead; it is at most half
+    of what the cache keeps. `places_max` is the number of answers whose end is remembered."""
 
     def __init__(
         self, reader: RangeReader, objects: TierObjects, *, bytes_ahead: int, places_max: int
@@ -92,11 +94,12 @@ class TierReader:
         self._bytes_ahead = bytes_ahead if bytes_ahead >= BLOCK_BYTES else 0
         self._places: LruCache[tuple[TopicIdPartition, int], _TierPosition] = LruCache(places_max)
         self._empty: LruCache[tuple[TopicIdPartition, int], int] = LruCache(places_max)
-        """Offsets from which on a tier that ended there has had no batch."""
+        """For each partition and offset, the end of the tier at which it had no batch from the
+        offset on."""
         self._asked: LruCache[StoredRange, bool] = LruCache(PARTS_MAX)
 
     def holds(self, partition: TopicIdPartition, log: PartitionLog, offset: int) -> bool:
-        """Batches at or above `offset` may be in the tier."""
+        """Return whether batches at or above `offset` may be in the tier."""
         return (
             offset < log.batches_from
             and log.tier.row_at(offset) < len(log.tier.rows)
@@ -106,8 +109,8 @@ class TierReader:
     def available_bytes(
         self, partition: TopicIdPartition, log: PartitionLog, offset: int, limit: int
     ) -> int:
-        """Of batches from `offset` on, counted up to `limit`; maybe more than there are, where it
-        is not known where in an object they begin."""
+        """Return the size of the batches from `offset` on, counted up to `limit`. The result may be
+        too large if their position in the object is unknown."""
         if not self.holds(partition, log, offset):
             return 0
         place = self._places.find((partition, offset))
@@ -129,8 +132,8 @@ class TierReader:
         *,
         at_least_one: bool,
     ) -> TierRead:
-        """The batches from the one that holds `offset` (or the next one above it) on, up to
-        `max_bytes`. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError` where there is
+        """Return the batches from the one that holds `offset` (or the next one above it) on, up to
+        `max_bytes`. Raises `BucketError`, `CorruptObjectError`, `InvalidDataError` if there is
         nothing to answer."""
         parts: list[Buffer] = []
         size, at = 0, offset
@@ -179,7 +182,8 @@ class TierReader:
         return step
 
     async def _position(self, partition: TopicIdPartition, segment: SegmentRow, offset: int) -> int:
-        """Where to begin: a batch begins there, and none before it is needed."""
+        """Return the position from which to read: a batch begins there, and no earlier batch is
+        needed."""
         place = self._places.find((partition, offset))
         if place is not None and place.there == segment.there:
             return place.position
@@ -227,9 +231,9 @@ class TierReader:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def _parts(self, segment: SegmentRow, position: int, end: int) -> Iterator[StoredRange]:
-        """Those that hold the bytes from `position` to `end`. An object is divided evenly into
-        parts of `bytes_ahead` at least, and less than twice as much, so that all who read share
-        them."""
+        """Return the parts of the object that hold the bytes from `position` to `end`. An object is
+        divided evenly into parts of at least `bytes_ahead` and less than twice that, so that all
+        readers share the parts."""
         total, begin = segment.row.batch_bytes, segment.begin
         count = max(total // self._bytes_ahead, 1) if self._bytes_ahead else 1
         size = -(-total // count)
@@ -250,7 +254,8 @@ class TierReader:
             self._reader.begin(part)
 
     def _used(self, segment: SegmentRow, start: int, end: int) -> None:
-        """Somebody has come to `end`. Whoever comes next may ask for what lies before."""
+        """Note that a reader has come to `end`, so that the next reader may ask for the parts
+        before it."""
         if end > start:
             for part in self._parts(segment, start, end):
                 if part.position + part.length <= end:
@@ -263,7 +268,8 @@ def _overlap(part: StoredRange, position: int, end: int) -> StoredRange:
 
 
 def _walk(segment: SegmentRow, data: Buffer, position: int, wish: _ReadRequest) -> _WholeBatches:
-    """Through the batches in `data`, which begins at `position`. Raises `CorruptObjectError`."""
+    """Walk through the batches in `data`, which begins at `position`. Raises
+    `CorruptObjectError`."""
     key = keys.object_key(segment.there)
     first, size, next_offset, at = position, 0, wish.offset, position
     for placed in walk_headers(key, data, position):

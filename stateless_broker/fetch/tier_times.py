@@ -1,7 +1,7 @@
 """Looking up batches by time in a partition's tier: rows first, then a sparse index, then batches.
 
-Invariant: the answer is as if all batches of the tier were looked at in offset order, from the one
-that holds the offset that was asked for on. A row's time may be higher than that of any batch in
+Invariant: the answer is as if all batches of the tier were looked at in offset order, beginning
+with the one that holds the requested offset. A row's time may be higher than that of any batch in
 it, never lower.
 """
 
@@ -18,7 +18,7 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.partition_segment import PartitionSegmentIndex, walk_batches
 
 SCAN_BYTES_MAX = 4 * 1024 * 1024
-"""Of an object that is read at once where an index cannot say which batch it is."""
+"""Most bytes of an object that are read at once if an index cannot say which batch to read."""
 
 T = TypeVar("T")
 
@@ -49,8 +49,9 @@ class TierTimes:
     async def highest(
         self, partition: TopicIdPartition, log: PartitionLog, offset: int
     ) -> TimedBatch | None:
-        """The first of those with the highest timestamp (KIP-734), of the batches that hold
-        `offset` or come after it; None where none has a timestamp. Raises as `first_since`."""
+        """Return the batch with the highest timestamp (KIP-734), among those that hold `offset` or
+        come after it. Of several, the first one; None if none has a timestamp. Raises as
+        `first_since`."""
         return await _retry_if_missing(lambda: self._highest(partition, log, offset))
 
     async def _first_since(
@@ -122,7 +123,8 @@ class TierTimes:
     async def _batches(
         self, segment: SegmentRow, index: PartitionSegmentIndex, position: int
     ) -> AsyncIterator[TimedBatch]:
-        """From the one that begins at `position` on: a block, then more and more of them."""
+        """Return the batches from the one that begins at `position` on. Reads one block, then ever
+        larger ranges."""
         key, length = keys.object_key(segment.there), 1
         while position < segment.end:
             end = index.boundary(min(position + length, segment.end))

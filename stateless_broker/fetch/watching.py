@@ -1,4 +1,5 @@
-"""Who waits for which partitions, and is woken when they change or when the time is over.
+"""Watches of partitions: requests that wait are woken when a partition changes, or at their
+deadline.
 
 Invariants: a watch is woken after each change of its partitions, and at its deadline. Waking costs
 one step for each watch of a changed partition, and nothing for other partitions. Waiting requests
@@ -28,7 +29,8 @@ class TimerWheel:
         self._by_tick: dict[int, set[asyncio.Future[None]]] = {}
 
     def add(self, deadline_s: float, waiter: asyncio.Future[None]) -> int:
-        """Set the result at `deadline_s` of the event loop's clock. Returns the tick."""
+        """Have the result of `waiter` set at `deadline_s` of the event loop's clock. Returns the
+        tick."""
         tick = math.ceil(deadline_s / TICK_S)
         due = self._by_tick.get(tick)
         if due is None:
@@ -94,10 +96,10 @@ class Watchers:
     def __init__(self) -> None:
         self._wheel = TimerWheel()
         self._by_partition: dict[TopicIdPartition, dict[RowWatch, int]] = {}
-        """By partition and watch: the row of the partition in the waiting request."""
+        """For each partition and watch, the row of the partition in the waiting request."""
         self._numbers: list[int] = []
-        """All watches share these integer objects as rows: separate objects would double the memory
-        of a waiting request."""
+        """Integer objects that all watches share as rows: separate objects would double the memory
+        of waiting requests."""
 
     def new_rows(self) -> ChangedRows:
         """A watch that no partition has yet."""

@@ -139,7 +139,7 @@ class AclsHandler:
     # CreateAcls ------------------------------------------------------------------------------
 
     async def create(self, request: Request, message: CreateAclsRequest) -> CreateAclsResponse:
-        """All valid ACLs of the request are created at once, or none is."""
+        """Create all valid ACLs of the request at once, or none."""
         if not self._has_authorizer:
             return refused_creation(message, NO_AUTHORIZER)
         is_current, slices = await self._catch_up(), Slices(self._turns)
@@ -213,7 +213,7 @@ class AclsHandler:
     # DeleteAcls ------------------------------------------------------------------------------
 
     async def delete(self, request: Request, message: DeleteAclsRequest) -> DeleteAclsResponse:
-        """All ACLs that a filter matches are deleted at once, or none is."""
+        """Delete all ACLs that a filter matches at once, or none."""
         if not self._has_authorizer:
             return refused_deletion(message, NO_AUTHORIZER)
         if not await self._catch_up():
@@ -246,7 +246,8 @@ class AclsHandler:
         return {"filter_results": results}
 
     def _matching(self, wanted: AclFilter, left: int) -> list[AclBinding] | Refusal:
-        """`left`: how many rows the response may still have."""
+        """Return the ACLs that the filter matches, or a refusal. `left` is the number of rows that
+        the response may still have."""
         unknown = _unknown_part(wanted)
         if unknown is not None:
             return Refusal(ErrorCode.invalid_request, f"Unknown {unknown}.")

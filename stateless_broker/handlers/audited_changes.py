@@ -1,4 +1,4 @@
-"""What requests of administrators change, for the audit log: a function for each API. Pure.
+"""Changes that requests of administrators make, for the audit log: a function for each API. Pure.
 
 `answer` is None if the handler has failed. Requests that only validate change nothing.
 """
@@ -150,7 +150,8 @@ def _errors_of_configs(answer: Answer) -> Mapping[tuple[int, str], ErrorCode]:
 
 
 def _configs(configs: Iterable[_Config], error: ErrorCode | None) -> Mapping[str, str | None]:
-    """Values only of what was accepted: a refused setting may be anything, even a password."""
+    """Return the changed configs. Only accepted values are shown: a refused setting may be
+    anything, even a password."""
     shown: dict[str, str | None] = {}
     for config in _first(configs):
         value = config.value if error is ErrorCode.none else None
@@ -270,7 +271,8 @@ def _acl(change: str, acl: AclFilter, error: ErrorCode | None) -> Change:
 
 
 def _word(kind: type[IntEnum], number: int) -> str:
-    """As in `describe_configs`. Filters have numbers that no ACL has."""
+    """Return the word for the number, as in `describe_configs`. Filters have numbers that no ACL
+    has."""
     if number in set(kind):
         return kind(number).name.lower()
     if kind is PatternType and number == MATCH:
@@ -351,7 +353,7 @@ def reassigned_partitions(
 
 
 def _left_out(items: Sized) -> dict[str, object]:
-    """How many items `_first` does not show."""
+    """Return the number of items that `_first` does not show."""
     return {"left_out": len(items) - DETAILS_MAX} if len(items) > DETAILS_MAX else {}
 
 

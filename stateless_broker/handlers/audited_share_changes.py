@@ -1,4 +1,4 @@
-"""What requests of administrators change in share groups, for the audit log. Pure.
+"""Changes that requests of administrators make in share groups, for the audit log. Pure.
 
 `answer` is None if the handler has failed.
 """

@@ -58,7 +58,7 @@ from bucketlog.stateless_broker.supervision import Supervisor
 from bucketlog.tiered_storage.encryption.batch_seal import BatchSeal
 
 NICENESS = 10
-"""Of the validation threads, relative to the broker."""
+"""Niceness of the validation threads, relative to the broker."""
 GROUP_BYTES = 1 << 20
 """Small requests of one connection are validated together, up to this size."""
 
@@ -68,10 +68,10 @@ _Seals: TypeAlias = Mapping[tuple[TopicId, str], "BatchSeal | BucketlogError"]
 
 
 class BatchSealing(Protocol):
-    """Where the seals of encrypted topics come from (`TopicKeys`)."""
+    """A source of the seals of encrypted topics (`TopicKeys`)."""
 
     async def sealing(self, topic_id: TopicId, topic: str, wrapped_by: str) -> BatchSeal:
-        """Raises `KeyRefusedError`, `KeyUnavailableError`."""
+        """Return the seal for new batches. Raises `KeyRefusedError`, `KeyUnavailableError`."""
         ...
 
     def note_sealed(self, size_bytes: int) -> None: ...
@@ -127,7 +127,7 @@ class TopicRules:
         self._max_bytes = max_bytes
         self.mirror_source = configs.get(MIRROR_SOURCE, "")
         self.of_mirror = RecordRules(max_bytes=max_bytes)
-        """Of batches that another cluster has accepted."""
+        """The rules for batches that another cluster has accepted."""
         self._latest: tuple[int, RecordRules] | None = None
 
     def records(self, now_ms: int) -> RecordRules | None:
@@ -190,7 +190,7 @@ class BatchValidation:
         self._supervisor = supervisor
         self._pool = ThreadPoolExecutor(limits.threads, "validation", _give_way)
         self._slow_pool = ThreadPoolExecutor(limits.threads, "recompression", _give_way)
-        """For requests with batches to recompress, so that others do not wait for them."""
+        """Threads for requests with batches to recompress, so that others do not wait for them."""
         self._decompressed = SharedBytes(limits.bytes_max)
         self._recompressed = RecompressedBytes(limits.bytes_max)
         self._waiting: dict[object, deque[_Waiting]] = {}
@@ -229,7 +229,8 @@ class BatchValidation:
         await asyncio.to_thread(self._slow_pool.shutdown)
 
     def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
-        """Whether the validation costs less than the handover to a thread, as for headers only."""
+        """Return whether the validation costs less than the handover to a thread, as for headers
+        only."""
         left = self._limits.inline_bytes_max
         for batch in batches:
             if batch.encrypted_by or batch.compression is not None:

@@ -92,7 +92,7 @@ CONFIGS_WITHOUT_EFFECT: Mapping[str, ConfigDefinition] = {
 
 
 class KnownConfig(NamedTuple):
-    """Of this broker, since it started."""
+    """A config of this broker. The value is fixed when the broker starts."""
 
     name: str
     config_type: ConfigType
@@ -121,7 +121,7 @@ class BrokerConfigs:
     def described(
         self, own: Mapping[str, str], shared: Mapping[str, str]
     ) -> Iterator[DescribeConfigsResourceResult]:
-        """All configs of this broker. `own` and `shared`: what was set for it, and for all."""
+        """Return all configs of this broker. `own` was set for this broker, `shared` for all."""
         for known in self._known.values():
             yield described(
                 known.name,
@@ -166,7 +166,7 @@ TOPIC_DEFAULTS_OF_BROKERS: Mapping[str, TopicConfig] = {
 
 
 def described_shared(shared: Mapping[str, str]) -> Iterator[DescribeConfigsResourceResult]:
-    """What is set for all brokers."""
+    """Return the configs that are set for all brokers."""
     for name, value in shared.items():
         known = TOPIC_DEFAULTS_OF_BROKERS.get(name) or CONFIGS_WITHOUT_EFFECT.get(name)
         if known is not None:

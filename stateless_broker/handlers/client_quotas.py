@@ -108,9 +108,9 @@ class ClientQuotasHandler:
     async def alter(
         self, request: Request, message: AlterClientQuotasRequest
     ) -> AlterClientQuotasResponse:
-        """All valid entries of the request are done at once, or none is. As in Kafka, the response
-        has one row for each entity. Of entries for the same entity, the first one is done, and the
-        row says that the others are not."""
+        """Make the changes of all valid entries of the request at once, or none. As in Kafka, the
+        response has one row for each entity. Of entries for the same entity, only the first one is
+        applied, and the row says that the others are not."""
         is_current, slices = await self._catch_up(), Slices(self._turns)
         changes: dict[QuotaEntity, list[QuotaChange]] = {}
         outcomes: dict[_Named, Refusal] = {}
@@ -161,8 +161,8 @@ class ClientQuotasHandler:
     def _changed(
         self, entity: QuotaEntity, ops: Sequence[OpData], *, is_current: bool
     ) -> Iterator[QuotaChange]:
-        """What the operations change. A quota that is not there can be removed, as in Kafka; this
-        has no effect, whatever its key."""
+        """Return the changes that the operations make. Removing a quota that does not exist is
+        allowed, as in Kafka. It has no effect, whatever the key."""
         known = self._view.client_quotas.by_entity.get(entity, {})
         for op in ops:
             value = None if op.remove else op.value

@@ -34,7 +34,7 @@ from bucketlog.stateless_broker.network.apis import Request
 KEPT_INTERVALS = 3
 """Metrics of a client that has been silent for longer are not shown."""
 CODECS = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
-"""In the order of Kafka's brokers."""
+"""The accepted codecs, in the order of Kafka's brokers."""
 
 
 class TelemetryRules(NamedTuple):
@@ -49,7 +49,7 @@ class TelemetryRules(NamedTuple):
 
     @property
     def subscription_id(self) -> int:
-        """Another subscription has another id."""
+        """The id of the subscription. Different subscriptions have different ids."""
         text = "\0".join((str(self.interval_ms), *sorted(self.prefixes)))
         return int(crc32c(text.encode())) - (1 << 31)
 
@@ -60,9 +60,9 @@ class ClientInstance:
     asked_s: float = float("-inf")
     pushed_s: float = float("-inf")
     is_over: bool = False
-    """It has said that it ends."""
+    """Whether the client has said that it ends."""
     has_erred: bool = False
-    """It may ask again at once."""
+    """Whether the client may ask again at once."""
     series: Mapping[Series, float] = field(default_factory=dict)
 
 
@@ -73,7 +73,7 @@ class ClientMetrics:
         self.instances: OrderedDict[UUID, ClientInstance] = OrderedDict()
         self.interval_ms = 0
         self.refused = 0
-        """Requests that were refused."""
+        """Number of requests that were refused."""
 
     def shown(self, now_s: float) -> Iterator[tuple[UUID, ClientInstance]]:
         """Clients that have sent metrics lately."""
@@ -85,7 +85,8 @@ class ClientMetrics:
     def instance(
         self, instance_id: UUID, client_id: str, rules: TelemetryRules, now_s: float
     ) -> ClientInstance | None:
-        """None: there is no room for another client."""
+        """Return the client's instance, new if it is unknown. None: there is no room for another
+        client."""
         found = self.instances.get(instance_id)
         if found is None:
             silent_s = now_s - KEPT_INTERVALS * rules.interval_ms / 1000

@@ -22,7 +22,8 @@ _NAMES: Mapping[int, str] = {1: "BROKER", 2: "CONTROLLER"}
 
 
 class ClusterHandler:
-    """No broker is ever fenced: a broker that does not serve is not a member of the response."""
+    """Describes the cluster. No broker is ever fenced: a broker that does not serve is not in the
+    response."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership

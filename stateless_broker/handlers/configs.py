@@ -67,7 +67,7 @@ UNITS_A_CONFIG = 5
 
 ResourceT = TypeVar("ResourceT", AlterConfigsResource, incremental.AlterConfigsResource)
 Changes: TypeAlias = dict[str, str | None] | Refusal
-"""What to set; None for what takes its default again."""
+"""Values by config name; None for a config that takes its default again."""
 Before: TypeAlias = Callable[[str], str | None]
 """The value of a config that is a list; None for all other configs."""
 _DESCRIBED = Refusal(ErrorCode.none, "")
@@ -75,7 +75,7 @@ NO_TOPIC = TopicState(TopicId(bytes(16)), "", 0, {})
 
 
 class Alteration(NamedTuple):
-    """What a request asks for all its resources."""
+    """The parts of a request that apply to all its resources."""
 
     request: Request
     replaces_all: bool
@@ -178,7 +178,7 @@ class ConfigsHandler:
     async def alter_configs(
         self, request: Request, message: AlterConfigsRequest
     ) -> AlterConfigsResponse:
-        """All configs of a resource: what is not named takes its default again."""
+        """Set all configs of a resource. A config that is not named takes its default again."""
         wanted = self._alteration(request, message.validate_only, replaces_all=True)
 
         def changes(resource: AlterConfigsResource, before: Before) -> Changes:
@@ -346,7 +346,7 @@ def named_twice(names: Iterable[T]) -> set[T]:
 def incremental_changes(
     kind: int, entries: Sequence[incremental.AlterableConfig], before: Before
 ) -> Changes:
-    """What incremental operations on a resource come to, or why they are refused."""
+    """Return the changes that incremental operations make to a resource, or a refusal."""
     found: dict[str, str | None] = {}
     for entry in entries:
         name, value = entry.name, entry.value
@@ -375,7 +375,7 @@ def incremental_changes(
 
 
 def _list_after(before: str, operation: Operation, value: str) -> str:
-    """As Kafka's ConfigurationControlManager: words are compared as they are given."""
+    """Return the list after the operation, as Kafka's ConfigurationControlManager does."""
     words = before.split(",") if before else []
     given = value.split(",")
     if operation is Operation.APPEND:

@@ -165,7 +165,7 @@ class ConsumerGroupsHandler:
         }
 
     def _is_hidden(self, found: ModernDescription, access: Access) -> bool:
-        """Whether a member has a topic that the requester may not see."""
+        """Return whether a member has a topic that the requester may not see."""
         ids = {topic for each in found.members for topic in (*each.assigned, *each.target)}
         names = (self._view.topic_name(topic) for topic in ids)
         return not all(

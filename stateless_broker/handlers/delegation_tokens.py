@@ -48,11 +48,11 @@ from bucketlog.stateless_broker.network.audit import Change
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 FORGOTTEN_AFTER_MS = 3_600_000
-"""How long an expired token stays in the log at least. The clocks of brokers may differ."""
+"""The shortest time that an expired token stays in the log. The clocks of brokers may differ."""
 FORGOTTEN_AT_ONCE = 1_000
 TOKENS_A_UNIT = 20
 NO_TIME_MS = -1
-"""In answers to clients that may not ask. Source: Kafka's DelegationTokenManager."""
+"""The time in answers to clients that may not ask. Source: Kafka's DelegationTokenManager."""
 _USER = "User"
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -225,7 +225,8 @@ class DelegationTokensHandler:
     async def describe(
         self, request: Request, message: DescribeDelegationTokenRequest
     ) -> DescribeDelegationTokenResponse:
-        """No owners mean those of all tokens, an empty list means none."""
+        """Describe tokens. If the request has no list of owners, it asks for those of all owners;
+        an empty list asks for none."""
         if not _may_ask(request):
             return {"error_code": ErrorCode.delegation_token_request_not_allowed, "tokens": ()}
         if self._secrets is None:
@@ -300,7 +301,8 @@ def _may_see(access: Access, token: DelegationToken) -> bool:
 
 
 def _token_id(new_uuid: Callable[[], UUID]) -> str:
-    """As Kafka's Uuid: 22 characters, the first of which is not a dash."""
+    """Return a new token id, written as Kafka writes a Uuid: 22 characters, the first of which is
+    not a dash."""
     while (found := base64.urlsafe_b64encode(new_uuid().bytes)).startswith(b"-"):
         pass
     return found.rstrip(b"=").decode()

@@ -105,7 +105,8 @@ class DeleteRecordsHandler:
         return ErrorCode.none, partition, start
 
     def _keeps_all(self, configs: Mapping[str, str]) -> bool:
-        """As Kafka, whose topics may also have no policy at all."""
+        """Return whether the topic is compacted and never deletes records. Kafka refuses, too.
+        There, a topic may also have no policy."""
         has_policy = self._topic_defaults.has_policy
         return has_policy(configs, "compact") and not has_policy(configs, "delete")
 

@@ -27,7 +27,7 @@ class Synonym(NamedTuple):
 def described_topic(
     topic: TopicState, keys: Iterable[str] | None, defaults: TopicDefaults
 ) -> list[DescribeConfigsResourceResult]:
-    """`keys`: the names of the configs; None for all of them."""
+    """Return the configs of a topic. `keys`: the names of the configs; None for all of them."""
     wanted = None if keys is None else set(keys)
     return [
         described(
@@ -43,15 +43,16 @@ def described_topic(
 
 
 def _synonyms(config: TopicConfig, topic: TopicState, defaults: TopicDefaults) -> Iterator[Synonym]:
-    """First the one that counts. None: Kafka's default counts, and Kafka lists none for it."""
+    """Return the synonyms of a config, the effective one first. If there are none, Kafka's default
+    is effective, and Kafka lists no synonym for it."""
     if config.name in topic.configs:
         yield Synonym(config.name, defaults.effective(topic.configs, config.name), SOURCE_TOPIC)
     yield from broker_synonyms(config, defaults)
 
 
 def broker_synonyms(config: TopicConfig, defaults: TopicDefaults) -> Iterator[Synonym]:
-    """Under the name of the broker's config. In Kafka, a config with a fallback has no default, and
-    the fallback is listed only after a value of the broker."""
+    """Return the synonyms under the name of the broker's config. In Kafka, a config with a fallback
+    has no default, and the fallback is listed only after a value of the broker."""
     name = config.broker_name
     if name is None:
         return
@@ -78,7 +79,8 @@ def described(
     documentation: str | None = None,
     source: int = SOURCE_DEFAULT,
 ) -> DescribeConfigsResourceResult:
-    """`synonyms`: first the one that counts. `source`: of a config without synonyms."""
+    """Return a config's description. `synonyms`: the effective one comes first. `source`: that of a
+    config without synonyms."""
     return {
         "name": name,
         "value": value,

@@ -20,8 +20,8 @@ ENTRY_BYTES = 300
 
 
 class LeaderPlace(NamedTuple):
-    """What the leaders in an answer depend on: the zone of a broker, or '', and the listener that
-    the request came through."""
+    """The place that the leaders in an answer depend on: the zone of a broker, or '', and the
+    listener that the request came through."""
 
     zone: str
     listener: str
@@ -34,7 +34,7 @@ class EncodedTopics:
         self._membership = membership
         self._bytes_max = bytes_max
         self._role_changes = -1
-        """`Membership.role_changes` when the entries were encoded."""
+        """The value of `Membership.role_changes` when the entries were encoded."""
         self._kept: LruCache[tuple[TopicId, int, str, str], tuple[int, bytes]] = LruCache(0)
 
     def steps(

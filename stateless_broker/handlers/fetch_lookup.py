@@ -37,7 +37,8 @@ class FetchLookup:
         self._turns = turns
 
     def basis(self, request: Request) -> object:
-        """While this value is the same, the results of a client change only with its partitions."""
+        """Return a value that stays equal as long as the client's results change only with its
+        partitions."""
         return request.access.basis(), self._membership.has_handed_over
 
     async def look_up(self, planned: PlannedPartitions, request: Request) -> None:

@@ -20,13 +20,14 @@ from bucketlog.metadata.partition_log import PartitionLog, Stretch
 _OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
 _ABORTED_BYTES = 17
 _RESULT_BYTES = 68
-"""Of a partition in its own topic, without the name: a topic id, lengths, offsets, tags."""
+"""Size of a partition in a topic that has no other, without the name: a topic id, lengths, offsets,
+tags."""
 FEW_PARTITIONS = 16
 """Plans of up to this number of partitions keep their rows as objects, which are used again."""
 
 
 class PlannedPartition(NamedTuple):
-    """One partition of a request: an error, or the log to read."""
+    """A partition of a request: an error, or the log to read."""
 
     topic: str
     topic_id: TopicId | None
@@ -80,7 +81,7 @@ class PlannedPartitions:
         self._committed_only = committed_only
         self._logs: list[PartitionLog | None] = []
         self._errors: dict[int, ErrorCode] = {}
-        """By row."""
+        """Errors by row."""
         self._few: list[PlannedPartition] | None = None
         """All rows, if they are few; None if they are not made, or have changed."""
 

@@ -114,9 +114,9 @@ class FetchWaiting:
     async def _is_enough(
         self, planned: PlannedPartitions, rows: Rows, readable: ReadableBytes, wanted: int
     ) -> bool:
-        """Whether the bytes suffice after `rows` have grown, or one of them was deleted. At first,
-        only these rows are counted. Others may have fewer bytes than before (DeleteRecords), so a
-        sufficient sum is checked by counting again."""
+        """Return whether the bytes suffice after `rows` have grown, or one of them was deleted. At
+        first, only these rows are counted. Others may have fewer bytes than before (DeleteRecords),
+        so a sufficient sum is checked by counting again."""
         if not await self._count(rows, readable, wanted):
             return False
         if await self._count(planned.rows(readable.take_rows()), readable, wanted):

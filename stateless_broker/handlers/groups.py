@@ -284,7 +284,8 @@ def _identity(message: SyncGroupRequest | HeartbeatRequest) -> CallerIdentity:
 
 
 def _joined(response: JoinResponse, version: int) -> JoinGroupResponse:
-    """Without a protocol its name is null from the version on that may say so."""
+    """Return the response. If the group has no protocol, the protocol's name is null in versions
+    that allow null."""
     no_name = None if version >= PROTOCOL_TYPE_FROM else ""
     return {
         "error_code": response.error,

@@ -52,7 +52,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 REMOTE = frozenset({LATEST_TIERED, EARLIEST_PENDING_UPLOAD})
-"""No topic has remote storage, as in a Kafka without it: there is no such offset."""
+"""Timestamps for offsets in remote storage. As in a Kafka without it, there is no such offset."""
 NOT_NEWEST = REMOTE | {EARLIEST, EARLIEST_LOCAL}
 """Timestamps whose offsets do not depend on the newest records."""
 AT_ONCE = NOT_NEWEST | {LATEST}
@@ -68,7 +68,7 @@ _SINCE = {
 }
 """Versions; others get the error that theirs does not have it (ReplicaManager.fetchOffset)."""
 LOOKUPS_AT_ONCE = 16
-"""Of a request, those that read the bucket."""
+"""Limit of the look-ups of one request that read the bucket at the same time."""
 _LEADER_EPOCH_FROM = 4
 _NOT_AVAILABLE = ErrorCode.leader_not_available
 """The error if the view may lack the newest records: all clients retry LEADER_NOT_AVAILABLE. Kafka
@@ -76,7 +76,7 @@ answers OFFSET_NOT_AVAILABLE from version 5 on (KIP-207), which librdkafka passe
 application."""
 LOOKUP_RECORDS_MAX = 50_000
 LOOKUP_BYTES_MAX = 16 * 1024 * 1024
-"""Of a batch that a look-up by time opens, decompressed."""
+"""Limit for the decompressed bytes of a batch that a look-up by time opens."""
 SCATTERED_RECORDS_MAX = 2_000
 """Limit for a batch that is decoded record by record in Python, in about 10 ms: a batch with gaps
 between its offsets (key compaction), or the batch in which the log starts."""
@@ -118,7 +118,8 @@ class ListOffsetsHandler:
         )
         is_current = not self._needs_newest(message) or await self._catch_up()
         rows: dict[tuple[str, int], ListOffsetsPartitionResponse | None] = {}
-        """By topic and partition: one that is named twice is answered once, as in Kafka."""
+        """Rows by topic and partition. A partition that is named twice is answered once, as in
+        Kafka."""
         lookups: list[tuple[str, ListOffsetsPartition]] = []
         """Lookups that read the bucket: topic and partition."""
         version = request.header.api_version
@@ -157,7 +158,8 @@ class ListOffsetsHandler:
         return {"topics": [{"name": name, "partitions": found} for name, found in topics.items()]}
 
     def _needs_newest(self, message: ListOffsetsRequest) -> bool:
-        """Whether a partition is unknown here, or its answer depends on the newest records."""
+        """Return whether a partition is unknown here, or its answer depends on the newest
+        records."""
         for topic in message.topics:
             known = self._view.topic(topic.name)
             for wanted in topic.partitions:
@@ -231,7 +233,7 @@ class ListOffsetsHandler:
     async def _find(
         self, partition: TopicIdPartition, log: PartitionLog, timestamp: int
     ) -> tuple[int, int]:
-        """Timestamp and offset, -1 and -1 where there is no such record."""
+        """Return timestamp and offset, -1 and -1 if there is no such record."""
         if timestamp == MAX_TIMESTAMP:
             return await self._with_max_timestamp(partition, log)
         return await self._first_since(partition, log, timestamp)
@@ -281,7 +283,7 @@ class ListOffsetsHandler:
     async def _batch(
         self, partition: TopicIdPartition, stored: StoredRange
     ) -> tuple[BatchHeader, Buffer]:
-        """Decrypted, if it is encrypted and its key is to be had."""
+        """Return the batch, decrypted if it is encrypted and its key is available."""
         data = b"".join(await self._reader.read([stored]))
         header = record_batch.read_header(data)
         if header.is_sealed and header.record_count <= LOOKUP_RECORDS_MAX:

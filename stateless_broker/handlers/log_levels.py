@@ -34,8 +34,8 @@ def described_loggers() -> Iterator[DescribeConfigsResourceResult]:
 
 
 def check_levels(changes: Sequence[tuple[str, str | None]]) -> None:
-    """Each change has a logger and its level; None: the level of the logger above it. Raises
-    `InvalidConfigError`, `ConfigRefusedError`."""
+    """Check changes of log levels. Each has a logger and its level; None: the level of the logger
+    above it. Raises `InvalidConfigError`, `ConfigRefusedError`."""
     known = _loggers()
     for name, level in changes:
         if name not in known:

@@ -44,7 +44,8 @@ PARTITION_BYTES = 40
 """An estimate per partition; the actual size is counted once the response is encoded."""
 _DENIED = ErrorCode.topic_authorization_failed
 CREATED_AT_ONCE = 100
-"""Topics that are being created because they were asked for; whoever wants more asks again."""
+"""Limit of the topics that requests cause to be created at the same time; a client that wants more
+asks again."""
 
 
 class _Missing(NamedTuple):

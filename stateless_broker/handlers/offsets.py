@@ -58,7 +58,8 @@ MANY_GROUPS_FROM = 8
 ONE_ERROR_FROM = 2
 GROUP_NOT_FOUND_FROM = 9
 _Wanted: TypeAlias = OffsetFetchRequestTopic | OffsetFetchRequestTopics
-"""Before and from version 8."""
+"""The topic's entry in a request: the first type is before version 8, the second from version 8
+on."""
 _Named: TypeAlias = str | UUID | None
 """A topic by name, or by id in requests that go by ids (None: the id that is all zeros)."""
 
@@ -73,7 +74,7 @@ class OffsetsHandler:
         self._metadata_bytes_max = metadata_bytes_max
 
     def _topic(self, named: _Named) -> tuple[TopicState | None, ErrorCode]:
-        """The error is for where it does not exist."""
+        """Return the topic. `error` is for a topic that does not exist."""
         if isinstance(named, str):
             return self._view.topic(named), ErrorCode.unknown_topic_or_partition
         topic = None if named is None else self._view.topic_by_id(TopicId(named.bytes))
@@ -126,7 +127,8 @@ class OffsetsHandler:
                 yield UNITS_A_ROW
 
     def _may(self, operation: AclOperation, named: _Named, access: Access) -> bool:
-        """Also true for an id that no topic has: it has no name that a rule could be about."""
+        """Return whether the requester may do the operation on the topic. True for an id that no
+        topic has: there is no name that a rule could be about."""
         if not isinstance(named, str):
             topic, _ = self._topic(named)
             if topic is None:
@@ -205,7 +207,7 @@ class OffsetsHandler:
         access: Access,
         by: FetchingMember = ADMINISTRATOR,
     ) -> OffsetFetchResponseGroup:
-        """All topics that have offsets where `wanted` is None."""
+        """Fetch the group's offsets; None as `wanted` means all topics that have offsets."""
         if not access.may_group(AclOperation.DESCRIBE, group_id):
             denied = ErrorCode.group_authorization_failed
             return {"group_id": group_id, "error_code": denied, "topics": ()}
@@ -327,7 +329,7 @@ async def _refused_again(group_id: str) -> OffsetFetchResponseGroup:
 
 
 def _named(entry: OffsetCommitRequestTopic | _Wanted, version: int) -> _Named:
-    """As the topic is named in the request."""
+    """Return the id or name by which the request names the topic."""
     return _topic_id(entry) if version >= TOPIC_IDS_FROM else entry.name
 
 
@@ -342,8 +344,8 @@ def _topic_id(entry: OffsetCommitRequestTopic | _Wanted) -> UUID | None:
 def _stable(
     partition: TopicIdPartition, row: CommittedOffset | None, pending: Set[TopicIdPartition]
 ) -> OffsetFetchResponsePartitions:
-    """As in Kafka's OffsetMetadataManager.fetchOffsets: only the error while a transaction with an
-    offset of the partition has not ended."""
+    """Return the row. If a transaction with an offset of the partition has not ended, the row has
+    only an error, as in Kafka's OffsetMetadataManager.fetchOffsets."""
     if partition in pending:
         return _fetched(partition.partition, None, ErrorCode.unstable_offset_commit)
     return _fetched(partition.partition, row)

@@ -35,7 +35,7 @@ RETRIED = frozenset(
         ErrorCode.unknown_topic_or_partition,
     }
 )
-"""After these errors, clients send the batch again with the same sequence."""
+"""Errors after which clients send the batch again with the same sequence."""
 TOPIC_CHARS_KEPT = 249
 """The longest topic name in Kafka. Refusals for longer names are not remembered."""
 TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
@@ -48,7 +48,7 @@ class SlicedWork:
 
     turns: Turns
     spawn: Callable[[Coroutine[None, None, None], ResponseSlot], object]
-    """`spawn(work, answer)`: a failure closes the connection of `answer`."""
+    """Called as `spawn(work, answer)`. A failure closes the connection of `answer`."""
 
 
 class OpenProduce:

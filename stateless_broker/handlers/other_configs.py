@@ -46,7 +46,7 @@ _INVALID = ErrorCode.invalid_request
 
 
 class ConfigKind(IntEnum):
-    """As Kafka numbers them (ConfiguredKind.Type)."""
+    """Kinds of resources with configs, numbered as in Kafka (ConfiguredKind.Type)."""
 
     TOPIC = 2
     BROKER = 4
@@ -56,14 +56,14 @@ class ConfigKind(IntEnum):
 
 
 class ResourceLimits(NamedTuple):
-    """Of the brokers, groups and subscriptions that have configs."""
+    """Limits of the brokers, groups and subscriptions that have configs."""
 
     resources_max: int
     name_bytes_max: int
 
 
 class OtherConfigs:
-    """Of all resources but topics."""
+    """The configs of all resources except topics."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class OtherConfigs:
         return sorted(found, key=lambda config: config["name"])
 
     def _problem_of_name(self, kind: int, name: str) -> str | None:
-        """For a description."""
+        """Return what is wrong with the name of a resource that is described, or None."""
         node_id = self._brokers.node_id
         match kind:
             case ConfigKind.BROKER | ConfigKind.BROKER_LOGGER:
@@ -138,7 +138,7 @@ class OtherConfigs:
         return value
 
     def refusal_of_name(self, kind: int, name: str, *, replaces_all: bool) -> Refusal | None:
-        """Whether a change may name the resource so."""
+        """Return why a change may not name the resource like this, or None."""
         node_id, text = self._brokers.node_id, None
         if kind not in list(ConfigKind) or (kind == ConfigKind.BROKER_LOGGER and replaces_all):
             text = f"Unknown resource type {kind}"
@@ -168,7 +168,8 @@ class OtherConfigs:
         validate_only: bool,
         by: str,
     ) -> Refusal:
-        """`refusal_of_name` has accepted the name. None takes a config back to its default."""
+        """Change configs of a resource whose name `refusal_of_name` has accepted. None takes a
+        config back to its default."""
         if kind == ConfigKind.BROKER_LOGGER:
             return _set_levels(list(changes.items()), validate_only=validate_only)
         if kind == ConfigKind.BROKER and name:
@@ -271,5 +272,5 @@ def _group(own: Mapping[str, str]) -> Iterator[DescribeConfigsResourceResult]:
 
 
 def _is_int(name: str) -> bool:
-    """Whether Java's Integer.parseInt accepts it."""
+    """Return whether Java's Integer.parseInt accepts the text."""
     return _INTEGER.fullmatch(name) is not None and -(2**31) <= int(name) < 2**31

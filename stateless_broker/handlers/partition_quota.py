@@ -12,7 +12,8 @@ BURST_S = 11
 
 
 class PartitionQuota:
-    """`partitions_per_s` 0: no limit. `now_s` is a monotonic clock."""
+    """The rate of partition changes. `partitions_per_s` 0: no limit. `now_s` is a monotonic
+    clock."""
 
     def __init__(self, partitions_per_s: int, now_s: Callable[[], float]) -> None:
         self._per_s = partitions_per_s

@@ -91,7 +91,7 @@ class PartitionReads:
         self._tier_places = asyncio.Semaphore(TIER_READS_AT_ONCE)
 
     def is_deleted(self, log: PartitionLog) -> bool:
-        """Whether the partition was deleted since `log` was looked up."""
+        """Return whether the partition was deleted since `log` was looked up."""
         return self._view.has_dropped(log)
 
     def available_bytes(self, part: PlannedPartition, log: PartitionLog, limit: int) -> int:
@@ -152,8 +152,8 @@ class PartitionReads:
         return reads
 
     async def _find_one(self, planned: PlannedPartitions) -> list[FetchedRecords]:
-        """What the tier was thought to have was not there: the first partition that has a batch
-        answers with it."""
+        """Read one batch: the next one of the first partition that has any. This is needed if a
+        tier lacked the batches that were planned."""
         found: list[FetchedRecords] = []
         for part in planned:
             read = self._plan(

@@ -60,9 +60,9 @@ SLICE_PARTITIONS = SLICE_UNITS // 2
 """Requests with more topics and partitions than this are handled in slices of about this size."""
 UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)
 UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
-"""Without a message, as in Kafka: the client decides how long the topic name is."""
+"""The outcome has no message, as in Kafka: the client decides how long the topic name is."""
 INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
-"""Clients do not retry this error."""
+"""The outcome for a topic of Kafka's own. Clients do not retry its error."""
 NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
 _ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
 _LED_BY_OTHERS = BatchOutcome(
@@ -152,7 +152,8 @@ class ProduceHandler:
         body: produce.RequestReader,
         answer: ResponseSlot,
     ) -> None:
-        """Like `__call__`, in slices. Later requests of the connection wait for the response."""
+        """Handle a large request like `__call__`, but in slices. Later requests wait for the
+        response."""
         turns = self._sliced.turns
         try:
             while not body.read(SLICE_PARTITIONS):
@@ -187,7 +188,7 @@ class ProduceHandler:
         self._deadlines.add(call, timeout_ms)
 
     def roles_moved(self) -> None:
-        """If this broker has withdrawn, answer all requests: clients retry at other brokers."""
+        """Answer all requests if this broker has withdrawn: clients retry at other brokers."""
         if self._membership.is_withdrawn:
             self._deadlines.give_up_all(_LED_BY_OTHERS)
 

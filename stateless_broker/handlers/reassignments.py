@@ -150,7 +150,8 @@ def _altered(
 
 
 def _failed_election(message: ElectLeadersRequest, error: ErrorCode) -> ElectLeadersResponse:
-    """As Kafka's ElectLeadersRequest.getErrorResponse."""
+    """Return the response with `error` for each partition, as Kafka's
+    ElectLeadersRequest.getErrorResponse does."""
     return {
         "error_code": error,
         "replica_election_results": [

@@ -31,7 +31,7 @@ CODECS = {
 
 
 class Compression(NamedTuple):
-    """What a topic's batches are compressed with. `level` None: the codec has none."""
+    """The codec of a topic's batches. `level` None: the codec has no levels."""
 
     codec: Codec
     level: int | None
@@ -39,7 +39,7 @@ class Compression(NamedTuple):
 
 
 def compression_of(topic: TopicState, defaults: TopicDefaults) -> Compression | None:
-    """None: batches stay as they were sent."""
+    """Return the compression that the topic prescribes. None: batches stay as they were sent."""
     name = defaults.effective(topic.configs, COMPRESSION_TYPE)
     if name == AS_SENT:
         return None
@@ -59,9 +59,9 @@ class RecompressedBatch(NamedTuple):
 def recompress(
     data: memoryview, header: BatchHeader, wanted: Compression, *, max_bytes: int, where: str
 ) -> RecompressedBatch:
-    """`data` is one valid batch, which needs another codec. `max_bytes` bounds its decompressed
-    records; `where` names the topic-partition in errors. Raises `InvalidBatchError`,
-    `BatchTooLargeError`."""
+    """Compress a batch anew. `data` is one valid batch, which needs another codec. `max_bytes`
+    bounds its decompressed records; `where` names the topic-partition in errors. Raises
+    `InvalidBatchError`, `BatchTooLargeError`."""
     raw = decompress(
         header.codec,
         data[HEADER_LENGTH : header.size_bytes],

@@ -43,7 +43,7 @@ from bucketlog.stateless_broker.handlers.security_changes import DONE, Refusal, 
 from bucketlog.stateless_broker.network.apis import Request
 
 MECHANISMS: Mapping[int, ScramMechanism] = {1: ScramMechanism.SHA_256, 2: ScramMechanism.SHA_512}
-"""By their numbers in requests."""
+"""Mechanisms by their numbers in requests."""
 SALT_BYTES_MAX = 512
 _NUMBERS = {mechanism: number for number, mechanism in MECHANISMS.items()}
 

@@ -22,7 +22,7 @@ class Refusal(NamedTuple):
 
 
 DONE = Refusal(ErrorCode.none, None)
-"""In responses, the place of a refusal for what was not refused."""
+"""The value that a response has instead of a refusal if the change succeeded."""
 
 
 class SecurityCommitter(Protocol):
@@ -39,7 +39,7 @@ class SecurityChanges:
         self._change_ms_max = change_ms_max
 
     async def commit(self, fact: SecurityFact | TokenFact | ConfigsAltered) -> Refusal | None:
-        """None: the change is in the view."""
+        """Commit the change. Returns None when the change is in the view, or why it failed."""
         try:
             async with asyncio.timeout(self._change_ms_max / 1000):
                 await self._committer.commit_fact(fact, WantedSecurityEntry())

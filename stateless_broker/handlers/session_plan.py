@@ -28,7 +28,7 @@ class SessionPlan:
         self._look_up = look_up
         self.planned = PlannedPartitions(fetch.FetchPartitions(), committed_only=committed_only)
         self.parts: list[SessionPartition] = []
-        """By row of the plan."""
+        """Partitions of the session, by row of the plan."""
         self._rows: dict[int, int] = {}
         """The rows of the plan, by the rows of the session."""
 
@@ -61,7 +61,7 @@ class SessionPlan:
         return [self._rows[part.row] for part in parts]
 
     async def next_rows(self, wait_s: float) -> Iterable[int] | None:
-        """As in `GrowingPlan`."""
+        """Wait for the next rows, as `GrowingPlan.next_rows` does."""
         if self.is_over:  # a pause before the wait may have been long
             return None
         if not await self._session.changes.wait(wait_s) or self.is_over:

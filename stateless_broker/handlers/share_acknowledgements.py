@@ -52,7 +52,7 @@ class ShareAcknowledgements:
         self._leader = leader
 
     def refusal(self, partition: TopicIdPartition, access: Access) -> ErrorCode:
-        """Why the client gets nothing of a partition; `none` where it may."""
+        """Return why the client gets nothing of a partition; `none` if it may."""
         topic = self._view.topic_by_id(partition.topic_id)
         if topic is None:
             return ErrorCode.unknown_topic_id

@@ -42,7 +42,7 @@ class ShareFetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class ShareParts:
-    """What ShareFetch works with. `spawn` runs a task of the broker."""
+    """The parts of the broker that ShareFetch uses. `spawn` runs a task of the broker."""
 
     leader: ShareLeader
     leaders: ShareLeaders
@@ -56,7 +56,7 @@ class ShareParts:
 
 @dataclass(slots=True)
 class WantedRecords:
-    """What is left of a request's limits."""
+    """The rest of a request's limits, and the records that were found so far."""
 
     records: int
     bytes: int
@@ -124,7 +124,7 @@ class ShareAcquirer:
         partitions: Sequence[TopicIdPartition],
         wanted: WantedRecords,
     ) -> dict[int, HeldPartition]:
-        """The share-partitions that this broker leads, by row; errors go into `wanted`."""
+        """Return the share-partitions that this broker leads, by row; errors go into `wanted`."""
         rows: list[int] = []
         for row, partition in enumerate(partitions):
             error = self._parts.acknowledgements.refusal(partition, request.access)
@@ -165,5 +165,5 @@ class ShareAcquirer:
 
 
 async def _woken(watch: ChangedRows, wait_s: float, rows: int) -> Iterable[int]:
-    """The rows that may have records now; all of them after `wait_s`."""
+    """Return the rows that may have records now; all rows after `wait_s`."""
     return watch.take() if await watch.wait(wait_s) else range(rows)

@@ -93,7 +93,7 @@ class ShareFetchHandler:
         return self._answer(request, session, found, acknowledged, rules)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
-        """Runs on, also if the client goes away meanwhile."""
+        """Answer the request. This continues if the client goes away meanwhile."""
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:

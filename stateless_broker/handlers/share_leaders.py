@@ -1,5 +1,6 @@
-"""Which broker leads a share-partition: the leader that the partition has for clients without a
-zone. Members must ask the same broker, so zones in their client ids do not count."""
+"""The leaders of share-partitions. A share-partition is led by the broker that leads the partition
+for clients without a zone. All members must ask the same broker, so zones in their client ids do
+not count."""
 
 from collections.abc import Callable
 
@@ -48,7 +49,8 @@ class ShareLeaders:
         return found
 
     def owns(self, partition: TopicIdPartition) -> bool:
-        """Whether this broker leads it, and the others can take it for alive."""
+        """Return whether this broker leads the share-partition, and the others can see that it
+        lives."""
         membership = self._membership
         if self._has_ended() or membership.has_handed_over or not membership.is_session_live:
             return False

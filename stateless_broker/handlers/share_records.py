@@ -1,7 +1,7 @@
-"""Records for a member of a share group: one read of a share-partition, and what it acquires.
+"""Records for a member of a share group: a read of a share-partition, and its acquisition.
 
 Invariant: between the choice of an offset and the acquisition, nobody else reads the partition for
-the group: two members never get the same record of one read.
+the group. So two members never get the same record of one read.
 """
 
 import logging
@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 class AcquiredData(NamedTuple):
-    """`data` are whole batches, with records that were not acquired among them."""
+    """Acquired records. `data` are whole batches, with records that were not acquired among
+    them."""
 
     error: ErrorCode
     data: bytes = b""
@@ -45,7 +46,7 @@ class ShareReader:
         self._leader = leader
 
     def may_have(self, held: HeldPartition) -> bool:
-        """Whether a read may find records to acquire."""
+        """Return whether a read may find records to acquire."""
         log = self._view.log(held.key.partition)
         if log is None:
             return True  # which is then said
@@ -56,7 +57,8 @@ class ShareReader:
     async def acquire(
         self, held: HeldPartition, member: str, wanted: AcquireLimits, max_bytes: int
     ) -> AcquiredData:
-        """What the member gets of the share-partition now."""
+        """Acquire records for the member, and return what the member gets of the share-partition
+        now."""
         async with held.reading:
             while True:
                 before = held.window.next_offset

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class TopicChangeResult(NamedTuple):
-    """`throttle_s`: the client may retry the change after this time."""
+    """The result of a change. `throttle_s`: the client may retry the change after this time."""
 
     error: ErrorCode
     message: str | None
@@ -53,7 +53,8 @@ class ChangeQuota(Protocol):
 
 
 class ChangeTerms(NamedTuple):
-    """`is_strict`: the client knows THROTTLING_QUOTA_EXCEEDED. `quota` None: it has none."""
+    """Terms of a change. `is_strict`: the client knows THROTTLING_QUOTA_EXCEEDED. `quota` None: the
+    client has none."""
 
     is_strict: bool = False
     quota: ChangeQuota | None = None
@@ -109,7 +110,7 @@ class TopicChanges:
         terms: ChangeTerms = USUAL_TERMS,
         by: str | None = None,
     ) -> TopicChangeResult:
-        """`partitions` -1 takes the default (KIP-464)."""
+        """Create a topic. `partitions` -1 takes the default (KIP-464)."""
         problem = self.problem(name, partitions, replication_factor)
         if problem is not None:
             return problem
@@ -171,7 +172,8 @@ class TopicChanges:
         return None
 
     def _total_partitions(self) -> int:
-        """Those that are being made count: many topics may be asked for at once."""
+        """Return the number of partitions. Partitions that are being created count, because many
+        topics may be requested at once."""
         return self._view.partition_count + self._partitions_on_their_way
 
     @contextmanager
@@ -239,8 +241,9 @@ class TopicChanges:
         deadline: float | None = None,
         by: str | None = None,
     ) -> TopicChangeResult:
-        """None takes a name back to its default; as in Kafka, also one that is unknown.
-        `INVALID_CONFIG` for a name or value that is refused: then nothing is changed."""
+        """Change configs of a topic. A value of None restores a config's default; as in Kafka, the
+        name may be unknown. Returns `INVALID_CONFIG` if a name or value is refused: then nothing is
+        changed."""
         try:
             given = check_configs({k: v for k, v in configs.items() if v is not None})
             unset = [name for name in configs if name in TOPIC_CONFIGS and name not in given]

@@ -53,7 +53,7 @@ from bucketlog.stateless_broker.network.turns import Slices, Turns
 
 DELETE_BY_ID_FROM = 6
 CREATE_STRICT_FROM, DELETE_STRICT_FROM, GROW_STRICT_FROM = 6, 5, 3
-"""Clients of these versions know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+"""First versions whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 UNITS_A_TOPIC = 10
 """Units of work: see `network.turns`."""
 
@@ -297,5 +297,5 @@ def _each_once(topics: Iterable[_NamedTopic]) -> Iterable[_NamedTopic]:
 
 
 def _deadline(timeout: timedelta) -> float:
-    """One for all topics of a request, on the event loop's clock."""
+    """Return the deadline for all topics of a request, on the event loop's clock."""
     return asyncio.get_running_loop().time() + max(timeout.total_seconds(), 0.0)

@@ -251,7 +251,7 @@ def _missing(transactional_id: str, error: ErrorCode) -> TransactionState:
 
 
 def _described(found: TransactionDescription, access: Access) -> TransactionState:
-    """Without the topics that the requester may not describe."""
+    """Return the description, without the topics that the requester may not describe."""
     listed, quiet = found.listed, access.quiet
     by_topic: dict[str, list[int]] = {}
     for name, partition in found.parts:

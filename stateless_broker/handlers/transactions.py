@@ -60,7 +60,8 @@ _ID_DENIED = ErrorCode.transactional_id_authorization_failed
 
 @dataclass(frozen=True, slots=True)
 class TransactionRules:
-    """`two_phase_commit`: whether clients may use two-phase commit (KIP-939)."""
+    """Rules of transactions. `two_phase_commit`: whether clients may use two-phase commit
+    (KIP-939)."""
 
     timeout_ms_max: int
     id_bytes_max: int

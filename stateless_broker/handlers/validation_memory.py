@@ -44,12 +44,13 @@ class RecompressedBytes:
         return self._held
 
     def wait_for_room(self) -> None:
-        """Before the batches of a request. Not on the event loop."""
+        """Wait for room before the batches of a request are recompressed. Not on the event loop."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._held <= self.bytes_max)
 
     def hold(self, size_bytes: int) -> Callable[[], None]:
-        """Returns what to call once the batch is settled; further calls have no effect."""
+        """Hold memory. Returns a function to call once the batch is settled; further calls have no
+        effect."""
         with self._changed:
             self._held += size_bytes
         left = [size_bytes]

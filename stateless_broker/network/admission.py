@@ -44,7 +44,8 @@ class ConnectionRate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, address: str, now_s: float) -> bool:
-        """Whether the address may open one more connection now."""
+        """Return whether the address may open one more connection now. If so, the connection
+        counts."""
         full = 2.0 * self._per_s
         left, at_s = self._left.pop(address, (full, now_s))
         left = min(full, left + (now_s - at_s) * self._per_s)

@@ -1,4 +1,4 @@
-"""What a handler gets and gives, and how the routes declare an API."""
+"""The interface of handlers, and the declaration of an API in the routes."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class RequestHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a handler gets besides the message."""
+    """The context of a request: everything that a handler gets besides the message."""
 
     header: RequestHeader
     connection: Connection
@@ -45,9 +45,9 @@ class Request:
     limits: ClientLimits | None = None
     """The quotas of the client; None: it has none."""
     work: WorkTime | None = None
-    """Only if the time of the request counts in a quota."""
+    """The clock of the request's work. None: the time of the request counts in no quota."""
     audit: AuditLog | None = None
-    """For changes that are made after the response."""
+    """The audit log, for changes that are made after the response."""
 
     @property
     def principal(self) -> str:
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def author(self) -> str | None:
-        """As `principal`; None for a client without a login or certificate."""
+        """The same as `principal`, but None for a client without a login or certificate."""
         return None if self.connection.principal == ANONYMOUS else self.principal
 
     def throttle_ms(self) -> int:
@@ -77,7 +77,7 @@ class WrittenResponse(NamedTuple):
 
 
 Answer = Mapping[str, object] | WrittenResponse | None
-"""What a handler has returned; None: it has failed."""
+"""A handler's result; None: the handler has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ class Api(Generic[RequestT, ResponseT]):
     waits: bool = False
     login: bool = False
     audit: Callable[[RequestT, Answer], Iterable[Change]] | None = None
-    """What the request has changed; None: it changes nothing that the audit log has."""
+    """Returns the changes that the request has made. None: its changes do not belong in the audit
+    log."""
 
     @property
     def key(self) -> ApiKey:

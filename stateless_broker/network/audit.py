@@ -84,9 +84,9 @@ class AuditLog:
         self._now_s = now_s
         self._limits = limits
         self._bounds: dict[str, _Bounds] = {}
-        """By tenant, which is empty without tenants."""
+        """Bounds by tenant. The name is empty without tenants."""
         self._sessions: dict[int, _Session] = {}
-        """By the identity of open connections whose client is known."""
+        """Sessions by the identity of open connections whose client is known."""
         self._last_denied: tuple[RequestHeader, AclOperation, Resource] | None = None
 
     async def watch(
@@ -107,7 +107,7 @@ class AuditLog:
     def _login_step(
         self, connection: Connection, header: "RequestHeader", login: Login, error: object
     ) -> None:
-        """After a request of a login, answered with the error."""
+        """Log the end of a login, if the request has ended it. `error` is the answer's."""
         if login.failure is not None:
             self.login_failed(
                 connection, login.failure, header, mechanism=login.mechanism, user=login.claimed
@@ -165,7 +165,7 @@ class AuditLog:
     async def changed(
         self, connection: Connection, header: "RequestHeader", changes: Iterable[Change]
     ) -> None:
-        """Write what was changed, or refused. A long list has several lines."""
+        """Write the changes that were made, or refused. A long list has several lines."""
         shown = (each for each in changes if self._is_shown(connection, each))
         for rows in _lines_of(shown):
             text = ", ".join(f"{row['resource']} {row['name']!r}: {row['result']}" for row in rows)
@@ -201,13 +201,13 @@ class AuditLog:
         _write("denied", f"{what} is denied to {row['principal']}", row, level=logging.WARNING)
 
     def look(self) -> None:
-        """Write what the last second left out."""
+        """Write the number of lines that the last second left out."""
         for tenant, bounds in self._bounds.items():
             for lines in bounds:
                 self._count_left_out(tenant, lines)
 
     def close(self) -> None:
-        """Write what was left out until now."""
+        """Write the number of lines that were left out until now."""
         for tenant, bounds in self._bounds.items():
             for lines in bounds:
                 left_out = lines.take_all_left_out()
@@ -224,7 +224,8 @@ class AuditLog:
         return found
 
     def _has_room_for(self, connection: Connection) -> bool:
-        """As `BoundedLines.has_room`, for a client that may be known."""
+        """Return whether a line about the client may be written, as `BoundedLines.has_room` does.
+        The client may be known or a stranger."""
         bounds = self._bounds_of(connection)
         if connection.principal == ANONYMOUS:
             return self._has_room(connection, bounds.strangers, connection.host)

@@ -1,4 +1,4 @@
-"""How many lines about refusals are written per second, and how many were left out.
+"""Limits of the lines about refusals that are written per second, with counts of the others.
 
 Invariant: a refusal gets a line, or is counted. The memory is bounded by `in_all`, however many
 clients there are.
@@ -8,7 +8,7 @@ from collections import Counter
 from typing import NamedTuple
 
 CLIENTS_NAMED_MAX = 20
-"""Clients named in the count of what was left out: those with the most."""
+"""Number of clients that the count of left-out lines names: those with the most lines."""
 
 
 class LineLimits(NamedTuple):
@@ -19,7 +19,7 @@ class LineLimits(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What one second had beyond its limits. `clients` are some of the clients, with their
+    """The lines of one second beyond its limits. `clients` are some of the clients, with their
     counts."""
 
     total: int
@@ -36,8 +36,8 @@ class BoundedLines:
         self._left_out_in_all = 0
 
     def has_room(self, client: str) -> bool:
-        """Whether another line about the client may be written; else the line is counted. Call
-        `take_left_out` before, because that call begins a new second."""
+        """Return whether another line about the client may be written. If not, the line is counted.
+        Call `take_left_out` before, because that call begins a new second."""
         limits = self._limits
         if self._written_in_all < limits.in_all and self._written[client] < limits.per_client:
             self._written[client] += 1
@@ -49,14 +49,15 @@ class BoundedLines:
         return False
 
     def take_left_out(self, now_s: float) -> LeftOut | None:
-        """What the last second left out, once another second has begun."""
+        """Return the lines that the last second left out, once another second has begun. None
+        before, and if no line was left out."""
         if int(now_s) == self._second:
             return None
         self._second = int(now_s)
         return self.take_all_left_out()
 
     def take_all_left_out(self) -> LeftOut | None:
-        """What was left out until now. The limits begin anew."""
+        """Return the lines that were left out until now, or None. The limits begin anew."""
         total, clients = self._left_out_in_all, self._left_out
         self._written, self._left_out = Counter(), Counter()
         self._written_in_all = self._left_out_in_all = 0

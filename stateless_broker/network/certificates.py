@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class FileMark(NamedTuple):
-    """What changes when a file is replaced or written, also behind a link."""
+    """A mark of a file that changes when the file is replaced or written, also behind a link."""
 
     inode: int
     modified_ns: int
@@ -38,7 +38,7 @@ Marks = tuple[FileMark | None, ...]
 
 
 class Certificates:
-    """`start` before anything else. `now_s` is Unix time."""
+    """The broker's certificates. Call `start` before anything else. `now_s` is Unix time."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Certificates:
         return self._loaded.expires_s - self._now_s()
 
     async def start(self) -> None:
-        """Raises `ConfigurationError`, which names the file and what to do."""
+        """Load the files. Raises `ConfigurationError`, which names the file and what to do."""
         self._marks = await asyncio.to_thread(self._look_at_files)
         self._loaded = await asyncio.to_thread(self._load, self._settings)
 
@@ -101,7 +101,8 @@ class Certificates:
             await self.look(is_asked=is_asked)
 
     async def look(self, *, is_asked: bool = False) -> None:
-        """`is_asked`: load the files even if they have not changed, and judge them at once."""
+        """Look at the files. `is_asked`: load them even if they have not changed, and judge them at
+        once."""
         marks = await asyncio.to_thread(self._look_at_files)
         if marks == self._marks and not is_asked:
             self._unfit_marks = None
@@ -137,7 +138,7 @@ class Certificates:
         return tuple(map(_mark, self._files))
 
     def principal(self, tls: ssl.SSLObject) -> str:
-        """Raises `PrincipalRefusedError`."""
+        """Return the principal of a client's certificate. Raises `PrincipalRefusedError`."""
         certificate = tls.getpeercert(binary_form=True)
         if certificate is None:
             return ANONYMOUS

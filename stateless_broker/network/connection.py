@@ -1,7 +1,7 @@
-"""One client's connection: frames in, answers out, in request order.
+"""A client's connection: frames arrive, and answers leave in request order.
 
-Invariants: answers leave in the order of their requests, whatever finishes first; a client that
-does not read its answers is not read from.
+Invariants: answers leave in the order of their requests, whatever finishes first. The broker does
+not read from a client that does not read its answers.
 """
 
 import asyncio
@@ -78,12 +78,12 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_is_due = False
         self._waiting: set[asyncio.Task[None]] = set()
         self.active_s = now_s()
-        """When the connection was opened, last received a complete request or sent a response."""
+        """Time when the connection was opened, or last received a request or sent a response."""
         self.listener = entrance.listener
         """The name of the listener that the connection came through."""
         rules = entrance.login_rules
         self.login = None if rules is None else Login(rules)
-        """None: the listener has no logins."""
+        """The state of the client's login. None: the listener has no logins."""
         if rules is not None:
             self.incoming.login_bytes_max = rules.request_bytes_max
         self._login_timer: asyncio.TimerHandle | None = None
@@ -179,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self._waits_for_turn
 
     def _has_part(self) -> bool:
-        """Whether the first bytes of a request are here, and the client must send the rest."""
+        """Return whether a request is partly here, and the client must send the rest."""
         return (
             self.incoming.left_bytes > 0
             and not self.incoming.is_waiting_for_room
@@ -227,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._mute.left_ms if self._mute.is_on else 0
 
     def _take_soon(self) -> None:
-        """Not at once: the caller is amid another connection's work, or the commit path's."""
+        """Take frames in the next turn of the event loop: the caller is amid other work."""
         asyncio.get_running_loop().call_soon(self._take_frames)
 
     def _handle(self, frame: Frame) -> None:

@@ -1,4 +1,5 @@
-"""What a connection needs of those around it: its limits, its owner, and who takes its requests."""
+"""The surroundings of a connection: its limits, its owner, and the service that takes its
+requests."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`request_bytes_max` bounds Produce requests, `other_request_bytes_max` all others, which
-    become many small values. `requests_in_flight` bounds all requests, `other_requests_in_flight`
-    those other than Produce: of these a client needs few, while all it produces between two
-    flushes is in flight at once."""
+    """Limits of connections. `request_bytes_max` bounds Produce requests, `other_request_bytes_max`
+    all others, which become many small values. `requests_in_flight` bounds all requests,
+    `other_requests_in_flight` those other than Produce. Of these a client needs few, but all that
+    it produces between two flushes is in flight at once."""
 
     request_bytes_max: int
     other_request_bytes_max: int
@@ -36,9 +37,9 @@ class RequestHandler(Protocol):
 
 @dataclass(slots=True)
 class Service:
-    """What serves the requests of a connection. `tenant` is empty in a broker without tenants, and
-    as long as the tenant of a connection is not known. `quotas` None: no address has a quota.
-    `share` None: nobody else needs turns on the event loop."""
+    """The service that handles the requests of a connection. `tenant` is empty in a broker without
+    tenants, and as long as the tenant of a connection is not known. `quotas` None: no address has a
+    quota. `share` None: nobody else needs turns on the event loop."""
 
     handler: RequestHandler
     figures: RequestFigures

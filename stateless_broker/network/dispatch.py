@@ -1,4 +1,4 @@
-"""From a frame to its handler: the table of APIs, request headers, versions.
+"""Dispatch of a frame to its handler: the table of APIs, request headers, versions.
 
 Invariant: what Kafka answers on a request it does not know, this broker answers too: an unknown API
 or version ends the connection; an ApiVersions request of an unknown version gets version 0's answer
@@ -71,7 +71,8 @@ logger = logging.getLogger(__name__)
 INLINE_REQUEST_BYTES = 16 * 1024
 """Larger requests other than Produce are decoded in a thread."""
 LOGIN_KEYS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""As in Kafka, logins do not count in quotas: the client is not known."""
+"""The APIs of logins. As in Kafka, logins do not count in quotas, because the client is not
+known."""
 _HEADER = struct.Struct(">hhi")
 
 
@@ -99,9 +100,9 @@ class Dispatcher:
         """Responses to Produce are not counted."""
         self._request_items_max = request_items_max
         self._encoding = asyncio.Semaphore(1)
-        """Only one thread encodes a long response at a time, because threads share a core."""
+        """Lets only one thread encode a long response at a time, because threads share a core."""
         self._decoding = asyncio.Semaphore(1)
-        """Only one thread decodes a long request at a time, for the same reason."""
+        """Lets only one thread decode a long request at a time, for the same reason."""
 
     def serve(self, routes: Routes) -> None:
         """Give requests to these handlers from now on."""

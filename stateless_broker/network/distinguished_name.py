@@ -28,7 +28,7 @@ _ESCAPED = frozenset(',=+<>#;"\\')
 
 
 class _Element(NamedTuple):
-    """`whole` has the tag and the length, too."""
+    """An element in DER. `whole` has the tag and the length, too."""
 
     tag: int
     content: bytes

@@ -123,7 +123,8 @@ class ResponseSlot:
         self.api_key = api_key
         self.request_bytes = request_bytes
         self.taken_s = taken_s
-        """When the request was complete; not the loop's clock, which is fixed in an iteration."""
+        """Time when the request was complete. It is not the loop's clock, which is fixed in an
+        iteration."""
         self._is_unsettled = False
         self.correlation_id = 0
         self.client_id = ""
@@ -141,7 +142,8 @@ class ResponseSlot:
 
     @property
     def throttle_ms(self) -> int:
-        """How long the broker will take no request of the connection: part of the response."""
+        """Time in which the broker will take no request of the connection. The response contains
+        it."""
         return self._connection.muted_ms
 
     def begin_change(self) -> None:

@@ -13,7 +13,7 @@ LEVEL_0_FROM = 4
 
 
 def served_features(*, transactions: bool) -> dict[str, int]:
-    """By name, the levels that clients and tools ask for."""
+    """Return the levels of features, by name. Clients and tools ask for these levels."""
     return {GROUP_VERSION: 1, SHARE_VERSION: 1} | ({TRANSACTION_VERSION: 2} if transactions else {})
 
 

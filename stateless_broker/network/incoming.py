@@ -42,7 +42,7 @@ class Incoming:
     ) -> None:
         self.address = ""
         self.received_bytes = 0
-        """All bytes received since the connection was opened."""
+        """Number of bytes received since the connection was opened."""
         self.login_bytes_max: int | None = None
         """Limit of a request before the login; None: the client is known."""
         self.is_waiting_for_room = False
@@ -84,7 +84,7 @@ class Incoming:
         return self._receive_buffer[: max(RECEIVE_BYTES - len(self._left), FIRST_BYTES)]
 
     def arrived(self, count: int) -> None:
-        """`count` bytes were received into `buffer`."""
+        """Note that `count` bytes were received into `buffer`."""
         self.received_bytes += count
         if self._frame is not None and self._filled < len(self._frame.data):
             self._filled += count

@@ -61,7 +61,7 @@ class Listener:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Raises `OSError`."""
+        """Begin to listen. Raises `OSError`."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             self._accept, sock=self._listening, backlog=self._backlog

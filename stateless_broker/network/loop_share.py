@@ -28,10 +28,10 @@ class LoopShare:
         self._is_due = False
         self._waiting: dict[Callable[[], None], None] = {}
         self.used_ns = 0
-        """All the time that the tenant's requests have kept the loop busy."""
+        """Total time that the tenant's requests have kept the loop busy."""
 
     def has_turn(self, wake: Callable[[], None]) -> bool:
-        """Whether a request may begin now. If not, `wake` is called later."""
+        """Return whether a request may begin now. If not, `wake` is called later."""
         if self._spent_ns < self._turn_ns:
             self._waiting.pop(wake, None)
             return True

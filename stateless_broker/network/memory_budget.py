@@ -19,12 +19,12 @@ def payer(tenant: str, host: str) -> str:
 
 
 def pays_for(address: str, account: str) -> bool:
-    """Whether the address pays from the account, which is an address or a tenant's."""
+    """Return whether the address pays from the account, which is an address or a tenant's."""
     return account in _accounts(address)
 
 
 _OF_TENANT = "/"
-"""No host has it."""
+"""The separator in a tenant's account. No host contains it."""
 
 
 def _accounts(address: str) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class MemoryBudget:
         self._over_share: dict[str, OrderedDict[object, _Wish]] = {}
         """Waiters for room in the share of their address, or of their tenant."""
         self._account_of: dict[object, str] = {}
-        """Where the waiters in `_over_share` wait."""
+        """The address or tenant of each waiter in `_over_share`."""
 
     @property
     def needed_bytes(self) -> int:

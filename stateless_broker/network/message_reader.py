@@ -41,7 +41,8 @@ def _milliseconds(reader: FrameReader) -> datetime.timedelta:
 
 
 def _long_milliseconds(reader: FrameReader) -> datetime.timedelta:
-    """What a timedelta cannot hold means for ever, and is as long as it can hold."""
+    """Read milliseconds. A value that exceeds a timedelta means for ever, and becomes the longest
+    timedelta."""
     bounded = max(-LONGEST_MS, min(reader.int64(), LONGEST_MS))
     return datetime.timedelta(milliseconds=bounded)
 
@@ -66,7 +67,7 @@ _PLAIN: dict[str, tuple[Read, int]] = {
     "timedelta_i64": (_long_milliseconds, 8),
     "uuid": (_uuid, 16),
 }
-"""How a value is read, and the fewest bytes it takes."""
+"""For each type, the function that reads a value, and the fewest bytes that a value takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class _Structure:
     """Name, the nested structure if there is one, and whether a missing value means no time."""
     typed_dict: type[Any]
     names: frozenset[str]
-    """Of all versions served."""
+    """The names of fields in all served versions."""
 
     def build(self, values: Values) -> Entity:
         if not values.keys() <= self.names:
@@ -78,14 +78,15 @@ def _response(messages: ApiMessages[Any, Any], version: int) -> tuple[_Structure
 
 @cache
 def is_flexible(api_key: ApiKey, version: int) -> bool:
-    """Whether requests of this version have tagged fields (KIP-482)."""
+    """Return whether requests of this version have tagged fields (KIP-482)."""
     return bool(load_request_schema(api_key, version).__flexible__)
 
 
 def write_message(
     messages: ApiMessages[Any, ResponseT], version: int, response: ResponseT
 ) -> bytes:
-    """Raises `TypeError` for a field that no version served has, or that this one needs."""
+    """Encode a response. Raises `TypeError` for a field that no served version has, or that this
+    one lacks."""
     structure, writer = _response(messages, version)
     out = io.BytesIO()
     writer(out, structure.build(response))
@@ -150,7 +151,8 @@ def throttled_response(
 def throttled_body(
     messages: ApiMessages[Any, Any], version: int, body: bytes, throttle_ms: int
 ) -> bytes:
-    """As `throttled_response`, if the response is encoded and begins with the throttle time."""
+    """Return the encoded response with at least this throttle time, if it begins with one. See
+    `throttled_response`."""
     structure, _ = _response(messages, version)
     if structure.fields[0][0] != THROTTLE_TIME:
         return body

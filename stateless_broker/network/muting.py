@@ -21,7 +21,7 @@ class Mute:
         self._timer: asyncio.TimerHandle | None = None
 
     def lengthen(self, ms: int) -> None:
-        """Until `ms` from now, unless the connection is muted for longer already."""
+        """Mute the connection until `ms` from now, unless it is muted for longer already."""
         until_s = self._now_s() + ms / 1000
         if until_s <= self._until_s:
             return

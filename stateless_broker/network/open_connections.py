@@ -182,7 +182,7 @@ class OpenConnections:
         self._figures.connections = self._connections.count
 
     def take_no_more(self) -> None:
-        """No new requests on the connections that are there."""
+        """Take no new requests on the open connections."""
         if self._looking is not None:
             self._looking.cancel()
         for connection in self._connections:

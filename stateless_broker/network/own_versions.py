@@ -1,4 +1,4 @@
-"""What a broker says of its APIs and versions (ApiVersions).
+"""The APIs and versions that a broker advertises (ApiVersions).
 
 Invariant: a request of an unknown version gets version 0's answer with UNSUPPORTED_VERSION, and
 one with an invalid name or version of the client gets INVALID_REQUEST (KIP-511). Source: Kafka's
@@ -24,12 +24,13 @@ from bucketlog.stateless_broker.network.features import add_features
 from bucketlog.stateless_broker.network.messages import write_message
 
 ADVERTISED_FROM = {ApiKey.PRODUCE: 0, ApiKey.SASL_HANDSHAKE: 0}
-"""Where it is not the first version served: old librdkafka wants to see these (KAFKA-18659). It
-logs in by version 1 of SaslHandshake, and only if version 0 is there, too."""
+"""First advertised versions that differ from the first served version. Old librdkafka wants to see
+these (KAFKA-18659). It logs in by version 1 of SaslHandshake, and only if version 0 is there,
+too."""
 
 NAMES_FROM = 3
 _NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""Of client software, and its versions."""
+"""Matches names of client software, and its versions."""
 
 
 class OwnVersions:

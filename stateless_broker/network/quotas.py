@@ -1,4 +1,4 @@
-"""What clients use of their quotas, and how long they must wait. Pure: the clock is passed in.
+"""Use of quotas by clients, and the time that clients must wait. Pure: the clock is passed in.
 
 Invariants: a quota is looked up once for each client, until quotas change. Each user or client id
 that a quota applies to has its own bucket, so the default quota limits each of them. The
@@ -28,7 +28,8 @@ from bucketlog.stateless_broker.network.token_bucket import TokenBucket
 THROTTLE_MS_MAX = 2**31 - 1
 """The longest throttle time that a response can have."""
 CLIENT_ID_CHARS_MAX = 256
-"""Of longer client ids, only a digest is remembered: clients invent them."""
+"""Longest client id that is remembered. Of a longer one, only a digest is remembered, because
+clients invent them."""
 _PERCENT_A_NS = 100 / 1_000_000_000
 _Key = tuple[str, str | None, str | None]
 
@@ -49,7 +50,7 @@ class QuotaRules(NamedTuple):
 
 
 class ThrottleCounts:
-    """By the key of the quota."""
+    """Counts of throttled requests, by the key of the quota."""
 
     def __init__(self) -> None:
         self.throttled: Counter[str] = Counter()

@@ -111,7 +111,7 @@ class Receiving:
                 self._close(holders[-1], "requests that have begun hold all the memory")
 
     def _is_slow(self, connection: Closable) -> bool:
-        """Whether the request will still be incomplete at the next check."""
+        """Return whether the request will still be incomplete at the next check."""
         incoming = connection.incoming
         return (
             not incoming.is_waiting_for_room

@@ -1,8 +1,8 @@
-"""What requests were answered, by API: how many, how fast, how large, with which errors.
+"""Figures of answered requests, by API: their number, time, size and errors.
 
-A request counts when its answer is handed to the socket, in order. Its time runs from when the
-whole frame was here; what a fetch waited because it asked to, is a part of it. Invariant: constant
-memory, a few additions a request, nothing per record.
+A request counts when its answer is handed to the socket, in order. Its time begins when the whole
+frame has arrived. The wait that a fetch asked for is part of its time. Invariant: constant memory,
+a few additions a request, nothing per record.
 """
 
 import logging
@@ -34,14 +34,14 @@ class ApiFigures:
 
 
 class RequestFigures:
-    """`slow_request_ms`: slower requests are logged; 0: none is."""
+    """Figures of requests. `slow_request_ms`: slower requests are logged; 0: none is."""
 
     def __init__(self, *, slow_request_ms: int) -> None:
         self.connections = 0
         """Number of open connections."""
         self.by_api: dict[int, ApiFigures] = {}
         self.errors: Counter[tuple[int, ErrorCode]] = Counter()
-        """By API key and code, one for each partition that was answered with it."""
+        """Errors by API key and code. Each partition that was answered with the code counts."""
         self.closed: Counter[str] = Counter()
         """Connections that the broker closed, by the setting that caused it, or OTHER."""
         self._slow_s = slow_request_ms / 1000 if slow_request_ms else float("inf")
@@ -79,8 +79,8 @@ class RequestFigures:
         self.closed[setting] += 1
 
     def closed_because(self, reason: str) -> None:
-        """`reason` ends with the name of the setting or quota, in parentheses, if a limit is the
-        reason."""
+        """Count a closed connection. `reason` ends with the name of the setting or quota, in
+        parentheses, if a limit is the reason."""
         named = _SETTING_AT_END.search(reason)
         self.closed[named[1].lower() if named else OTHER] += 1
 

@@ -1,4 +1,5 @@
-"""Which requests of a connection wait for earlier ones: each API says what it reads and changes.
+"""Order of a connection's requests: each API says what it reads and changes, and so which requests
+wait for earlier ones.
 
 Invariants: a request does not begin before the earlier changes of what it reads are settled, except
 changes by its own API: these stay concurrent. All later requests of the connection wait behind a
@@ -15,7 +16,7 @@ from bucketlog.stateless_broker.network.exchange import Frame, UnsettledChanges
 
 
 class State(Flag):
-    """What requests read and change."""
+    """State that requests read and change."""
 
     NOTHING = 0
     RECORDS = auto()
@@ -36,14 +37,15 @@ class State(Flag):
 
 
 class Ordering(NamedTuple):
-    """What requests of an API read and change, as far as other requests depend on the order."""
+    """State that requests of an API read and change, as far as other requests depend on the
+    order."""
 
     reads: State
     changes: State
 
 
 UNORDERED = Ordering(State.NOTHING, State.NOTHING)
-"""For requests that neither wait for earlier changes nor make later requests wait."""
+"""The order of requests that neither wait for earlier changes nor make later requests wait."""
 
 
 def reads(state: State) -> Ordering:
@@ -51,8 +53,8 @@ def reads(state: State) -> Ordering:
 
 
 class Place(NamedTuple):
-    """`waits_for` has the API keys of earlier changes that a request waits for. `is_change`: later
-    requests may wait for this one."""
+    """The place of a request. `waits_for` has the API keys of earlier changes that it waits for.
+    `is_change`: later requests may wait for this one."""
 
     waits_for: frozenset[int]
     is_change: bool

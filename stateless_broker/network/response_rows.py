@@ -13,7 +13,7 @@ SHORT_ROWS = 500
 
 
 def is_long(values: Mapping[str, object]) -> bool:
-    """Whether there are more than `SHORT_ROWS` rows, at all levels together."""
+    """Return whether there are more than `SHORT_ROWS` rows, at all levels together."""
     found, left = 0, [values]
     while left:
         for rows in left.pop().values():

@@ -39,7 +39,8 @@ class AnswerTarget(Protocol):
 
     @property
     def due_bytes(self) -> int:
-        """What `taken_bytes` will be when the client has taken all complete responses."""
+        """The value that `taken_bytes` will have when the client has taken all complete
+        responses."""
 
     @property
     def held_bytes(self) -> int:

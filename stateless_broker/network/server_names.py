@@ -15,12 +15,13 @@ class NamedTls(ssl.SSLObject):
 
 
 def server_name(tls: ssl.SSLObject) -> str:
-    """In lower case; empty if the client named none, or names do not count."""
+    """Return the server name in lower case. Empty if the client named none, or names do not
+    count."""
     return tls.server_name if isinstance(tls, NamedTls) else ""
 
 
 def load_tls_with_names(settings: TlsSettings) -> LoadedTls:
-    """As `load_tls`; the context notes server names."""
+    """Load TLS as `load_tls` does, with a context that notes server names."""
     loaded = load_tls(settings)
     loaded.context.sslobject_class = NamedTls
     loaded.context.sni_callback = _note

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def choose_by_server_name(connection: "Connection", server_name: str) -> str | None:
-    """After the handshake of TLS. The reason to refuse the connection; None: it may continue."""
+    """Choose the tenant after the handshake of TLS. Returns the reason to refuse the connection;
+    None: it may continue."""
     entrance = connection.entrance
     if entrance.by_server_name is None:
         return None
@@ -31,7 +32,8 @@ def choose_by_server_name(connection: "Connection", server_name: str) -> str | N
 
 
 def choose_by_realm(connection: "Connection", tenant: str) -> str | None:
-    """After a login. The reason to refuse the connection; None: it may continue."""
+    """Choose the tenant after a login. Returns the reason to refuse the connection; None: it may
+    continue."""
     if not tenant or connection.service.tenant:
         return None
     return _enter(connection, connection.entrance.by_realm[tenant])

@@ -39,14 +39,14 @@ class TenantRefusedError(Exception):
 
 
 class TlsPolicy(Protocol):
-    """What a channel needs of the broker's certificates."""
+    """The parts of the broker's certificates that a channel needs."""
 
     @property
     def context(self) -> ssl.SSLContext:
         """TLS context of new connections."""
 
     def principal(self, tls: ssl.SSLObject) -> str:
-        """Raises `PrincipalRefusedError`."""
+        """Return the principal of the client. Raises `PrincipalRefusedError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
             self._audit.logged_in(connection, BY_CERTIFICATE)
 
     def _decrypt(self) -> None:
-        """Raises `ssl.SSLError`."""
+        """Decrypt what has arrived. Raises `ssl.SSLError`."""
         while self._is_reading and not self._is_closing and self._raw is not None:
             into, filled = self._connection.get_buffer(-1), 0
             try:
@@ -263,7 +263,7 @@ class TlsChannel(asyncio.Transport, asyncio.BufferedProtocol):
         return self._unencrypted_bytes + raw
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """As of an asyncio transport; `high` is given."""
+        """Set the limits as an asyncio transport does. `high` must be given."""
         self._high = high or 0
         self._low = self._high // 4 if low is None else low
 

@@ -25,7 +25,8 @@ HANDSHAKE_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class LoadedTls:
-    """`expires_s`: when the first of the presented certificates expires (Unix time)."""
+    """A context with its certificates. `expires_s`: when the first of the presented certificates
+    expires (Unix time)."""
 
     context: ssl.SSLContext
     expires_s: float
@@ -92,7 +93,8 @@ def _wrong_pair(certificate: Path, key: Path, error: ssl.SSLError) -> Configurat
 
 
 def _password(file: Path | None) -> Callable[[], str]:
-    """Never asks at the terminal, as OpenSSL does without a password."""
+    """Return a function that gives the key's password. Without one, OpenSSL would ask at the
+    terminal."""
     lines = _read("BUCKETLOG_SSL_KEY_PASSWORD_FILE", file).splitlines() if file else []
     password = lines[0] if lines else ""
     return lambda: password
@@ -120,8 +122,8 @@ def _read(setting: str, file: Path) -> str:
 
 
 def _try_handshake(server: ssl.SSLContext, certificate: Path) -> float:
-    """When the first certificate of the file expires. The client trusts the last one, so all must
-    be in order."""
+    """Return when the first certificate of the file expires. The client trusts the last
+    certificate, so all must be in order. Raises `ConfigurationError`."""
     text = _read("BUCKETLOG_SSL_CERTIFICATE_FILE", certificate)
     chain = _CERTIFICATE.findall(text)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -150,7 +152,7 @@ def _try_handshake(server: ssl.SSLContext, certificate: Path) -> float:
 
 
 def _shake_hands(client: ssl.SSLObject, server: ssl.SSLObject) -> None:
-    """Raises `ssl.SSLError`."""
+    """Run a handshake in memory. Raises `ssl.SSLError`."""
     for _ in range(HANDSHAKE_STEPS):
         is_done = True
         for side in (client, server):

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 
 class StepClock(Protocol):
-    """What is reported of the steps of some work."""
+    """A clock that learns of the steps of some work."""
 
     def begin(self) -> None: ...
 
@@ -13,7 +13,8 @@ class StepClock(Protocol):
 
 
 class WorkTime:
-    """`now_ns` is a monotonic clock. The work has begun when this is made."""
+    """The time of some work, which begins when this object is made. `now_ns` is a monotonic
+    clock."""
 
     __slots__ = ("_now_ns", "_since_ns", "_spent_ns")
 

@@ -1,4 +1,4 @@
-"""How the C library's allocator treats a broker's large, short-lived buffers.
+"""Settings of the C library's allocator for a broker's large, short-lived buffers.
 
 Frames and ranges of some hundred kilobytes come and go all the time. By default glibc maps each
 anew and gives it back, and the kernel clears and faults in every page again: measured, a third of

@@ -1,6 +1,7 @@
-"""Where the lines of the audit log go.
+"""Output of the audit log's lines.
 
-Invariant: the level of the log does not hide them, and a file of them belongs to its owner alone.
+Invariant: the level of the log does not hide these lines, and a file of them belongs to its owner
+alone.
 """
 
 import logging
@@ -17,7 +18,8 @@ from bucketlog.stateless_broker.settings import BrokerSettings
 
 
 class _PrivateFileHandler(WatchedFileHandler):
-    """Begins a new file when somebody has moved the old one away, as logrotate does."""
+    """Writes to a private file. Begins a new file when somebody has moved the old one away, as
+    logrotate does."""
 
     def _open(self):  # type: ignore[no-untyped-def]  # the type of its stream is not public
         os.close(make_file(self.baseFilename, os.O_WRONLY | os.O_APPEND))

@@ -1,8 +1,8 @@
 """The composition root: a broker's node, its sockets and its HTTP endpoint, started and stopped in
 order.
 
-Invariant: it listens only when its epoch is active and its view is whole; it goes by flushing what
-it took. Clock, randomness, bucket and Redis enter here and nowhere else.
+Invariant: the broker listens only when its epoch is active and its view is whole. When it leaves,
+it flushes what it took. Clock, randomness, bucket and Redis enter here and nowhere else.
 """
 
 import asyncio
@@ -51,8 +51,8 @@ OPEN_FILES_LOOK_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ReadyReport:
-    """What a started broker tells. `host` and `port` are the first listener's; `listeners` has the
-    addresses by name."""
+    """The report of a started broker. `host` and `port` are the first listener's; `listeners` has
+    the addresses by name."""
 
     host: str
     port: int
@@ -120,7 +120,7 @@ class Broker:
         )
 
     async def _open_logs(self) -> Hosting:
-        """Raises `BucketlogError`."""
+        """Open the logs. Raises `BucketlogError`."""
         settings, plans = self._settings, load_tenants(self._settings)
         parts = ProcessParts(
             frames=self._budget,

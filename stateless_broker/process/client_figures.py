@@ -9,7 +9,7 @@ from bucketlog.stateless_broker.handlers.client_telemetry import ClientMetrics
 
 
 def client_metrics(found: ClientMetrics) -> Iterator[Metric]:
-    """What clients have sent (KIP-714)."""
+    """Return the metrics that clients have sent (KIP-714)."""
     values = GaugeMetricFamily(
         "bucketlog_client_metric",
         "Last value of a metric that a client has sent (KIP-714).",

@@ -1,9 +1,9 @@
-"""How often Python looks for reference cycles in a broker.
+"""Settings of Python's search for reference cycles in a broker.
 
-A full collection visits every object: with 5,000 groups and their offsets that is 70 ms in which
-nobody is answered, and by the default thresholds it came with every third ListGroups. What a broker
-drops, it drops by reference counts; cycles are few and small (tasks, exceptions), so that they may
-wait.
+A full collection visits every object. With 5,000 groups and their offsets, this takes 70 ms in
+which nobody is answered. With the default thresholds, every third ListGroups caused a full
+collection. A broker frees its objects by reference counts. Cycles are few and small (tasks,
+exceptions), so they may wait.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""This broker's Valkey as a child process, and connections to the Valkeys of other brokers."""
+"""The Valkey of this broker as a child process, and connections to the Valkeys of other brokers."""
 
 import asyncio
 
@@ -24,7 +24,8 @@ class ValkeyProcesses:
         self._settings = settings
 
     async def start(self) -> ValkeyProcess:
-        """Raises `SequencerUnavailableError` and `ConfigurationError`."""
+        """Start this broker's Valkey. Raises `SequencerUnavailableError` and
+        `ConfigurationError`."""
         return await start_valkey(valkey_settings(self._settings))
 
     def connect(self, endpoint: Endpoint) -> Redis:
@@ -35,7 +36,7 @@ class ValkeyProcesses:
         )
 
     async def is_refused(self, endpoint: Endpoint) -> bool:
-        """Whether the machine refuses the connection, so that nothing listens there."""
+        """Return whether the machine refuses the connection, so that nothing listens there."""
         try:
             _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
         except ConnectionRefusedError:
@@ -47,7 +48,8 @@ class ValkeyProcesses:
 
 
 def valkey_settings(settings: BrokerSettings) -> ValkeySettings:
-    """Where this broker's Valkey listens, and where others reach it. Pure."""
+    """Return the settings of this broker's Valkey: its own address, and the address for others.
+    Pure."""
     first = settings.listener_specs[0]
     bind = settings.embedded_redis_host or first.host
     host = settings.embedded_redis_advertised_host or first.advertised_host or bind

@@ -31,12 +31,13 @@ from bucketlog.stateless_broker.process.environment import node_environment
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 BY = "bucketlog cluster init"
-"""Is in the log, where other changes name a principal."""
+"""The name in the log, where other changes name a principal."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
-    """`replaces`: whether the user may have a password of the mechanism already."""
+    """The user to add. `replaces`: whether the user may have a password of the mechanism
+    already."""
 
     name: str
     password: str
@@ -46,7 +47,7 @@ class NewUser:
 
 
 def check_settings(settings: BrokerSettings, iterations: int) -> None:
-    """Raises `ConfigurationError` before anybody types a password."""
+    """Check the settings before anybody types a password. Raises `ConfigurationError`."""
     if settings.credentials_key_file is None:
         raise ConfigurationError(
             "a password needs a key that encrypts it",
@@ -59,7 +60,7 @@ def check_settings(settings: BrokerSettings, iterations: int) -> None:
 
 
 async def add_user(settings: BrokerSettings, user: NewUser) -> str:
-    """Returns the cluster's id. Raises `BucketlogError`."""
+    """Add a user. Returns the cluster's id. Raises `BucketlogError`."""
     check_settings(settings, user.iterations)
     # An id of its own: another broker may have the configured one.
     settings = settings.model_copy(update={"node_id": None})

@@ -1,7 +1,7 @@
-"""One log that the process serves: the only one, or that of a tenant.
+"""A log that the process serves: the only log, or the log of a tenant.
 
-Invariant: a log shares nothing that clients could see: node, bucket, health, counts.
-Requests reach its node only while the node has begun.
+Invariant: a log shares nothing that clients could see: node, bucket, health, counts. Requests reach
+its node only while the node has begun.
 """
 
 import asyncio
@@ -54,8 +54,8 @@ EXPORTED_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class ProcessParts:
-    """What all logs of the process share. `frames` is the memory of received requests, `answers`
-    that of responses. `certificate_s` and `token_keys` are for the metrics, as in
+    """The parts that all logs of the process share. `frames` is the memory of received requests,
+    `answers` that of responses. `certificate_s` and `token_keys` are for the metrics, as in
     `BoundedState`."""
 
     frames: MemoryBudget
@@ -66,7 +66,8 @@ class ProcessParts:
 
 
 class HostedLog:
-    """`tenant` is empty for the only log. `listeners` are those of the clients."""
+    """A log of the process. `tenant` is empty for the only log. `listeners` are those of the
+    clients."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class HostedLog:
         health: Health,
         share: LoopShare | None = None,
     ) -> "HostedLog":
-        """Raises `BucketlogError`."""
+        """Open a log. Raises `BucketlogError`."""
         environment = await node_environment(settings)
         return cls(
             tenant, settings, listeners, environment, parts=parts, health=health, share=share
@@ -138,7 +139,7 @@ class HostedLog:
         )
 
     def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
-        """Raises `MalformedRequestError`."""
+        """Handle a request. Raises `MalformedRequestError`."""
         if not self.has_begun:
             frame.release()
             raise MalformedRequestError("its tenant is not served yet")
@@ -160,7 +161,7 @@ class HostedLog:
         self.service.handler, self.service.figures = self._handle, self.requests
 
     async def serve(self) -> None:
-        """Clients are sent here from now on."""
+        """Have clients sent to this broker from now on."""
         await self.node.serve()
 
     def find_credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
@@ -170,7 +171,8 @@ class HostedLog:
         return credentials_of(parts.log.view, parts.seal)(user, mechanism)
 
     async def find_token(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """As `find_credential`, of a delegation token."""
+        """Return the login by a delegation token. None: the token does not exist, or the node has
+        not begun."""
         if not self.has_begun:
             return None
         parts = self.node.parts

@@ -57,13 +57,13 @@ class Hosting(Protocol):
 
     @property
     def requests(self) -> RequestFigures:
-        """Requests of all connections."""
+        """Figures of the requests of all connections."""
 
     async def begin(self, ports: Mapping[str, int]) -> None:
-        """`ports` are those of the listeners, by name. Raises `BucketlogError`."""
+        """Begin the logs. `ports` are those of the listeners, by name. Raises `BucketlogError`."""
 
     async def serve(self) -> None:
-        """Clients are sent here from now on."""
+        """Have clients sent to this broker from now on."""
 
     def note_started(self) -> None:
         """The process has started, for readiness."""
@@ -142,7 +142,7 @@ class TenantLogs:
         return list(self._by_name.values())
 
     async def open(self) -> None:
-        """Raises `BucketlogError`."""
+        """Open the logs. Raises `BucketlogError`."""
         for name in self._plans:
             self._by_name[name] = await self._open(name)
 
@@ -158,7 +158,7 @@ class TenantLogs:
         )
 
     async def begin(self, ports: Mapping[str, int]) -> None:
-        """Raises the failure of the first tenant if all of them fail."""
+        """Begin all logs. Raises the failure of the first tenant if all of them fail."""
         self._ports = ports
         turns = asyncio.Semaphore(self._settings.tenants_started_at_once)
 

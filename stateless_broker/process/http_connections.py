@@ -43,8 +43,8 @@ class HttpConnections:
         return cast(type[asyncio.Protocol], connection)
 
     def opened(self, new: "BoundedHttp") -> None:
-        """At the limit, `new` replaces the connection that has waited longest for a request. `new`
-        is closed if requests of all others are being answered."""
+        """Note a new connection. At the limit, `new` replaces the connection that has waited
+        longest for a request. `new` is closed if requests of all others are being answered."""
         self._open[new] = None
         if len(self._open) > self.limits.connections:
             waiting = (each for each in self._open if not each.is_answering)

@@ -1,4 +1,4 @@
-"""Where clients are before their tenant is known: on listeners whose logins name it.
+"""The lobby for clients whose tenant is not known yet, on listeners whose logins name the tenant.
 
 Invariant: only ApiVersions and the requests of the login are answered here, and no answer depends
 on a tenant.
@@ -62,7 +62,7 @@ class Lobby:
         self.service = Service(self._handle, figures)
 
     def _handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
-        """Raises `MalformedRequestError`."""
+        """Handle a request. Raises `MalformedRequestError`."""
         if _API_KEY.unpack_from(frame.data)[0] not in SERVED:
             frame.release()
             raise MalformedRequestError(_TOO_EARLY)

@@ -1,7 +1,7 @@
 """The broker's figures, in Prometheus' names with units.
 
-Read from the parts when somebody asks: nothing is counted twice, and the hot path pays for
-additions of integers only.
+They are read from the parts of the broker on request: nothing is counted twice, and the hot path
+pays only for additions of integers.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,7 @@ class FigureSources:
 
 class RenderedFigures(Collector):
     def render(self) -> bytes:
-        """As Prometheus reads it, with the figures of the process."""
+        """Return the figures in the text form that Prometheus reads, with those of the process."""
         registry = CollectorRegistry()
         registry.register(self)
         ProcessCollector(registry=registry)

@@ -1,4 +1,4 @@
-"""What a process of a broker does first and last: settings, logging, exit codes.
+"""Start and end of a broker's process: settings, logging, exit codes.
 
 An error becomes one line on standard error, and an exit code: 0 stopped, 1 could not start,
 2 configuration.
@@ -53,14 +53,15 @@ COMMANDS = (
     *("GROUP_", "LOCATE_", "MIRROR_", "PRODUCE_", "REPLAY_", "SEGMENT_", "SPARK_", "TOPIC_"),
     *("TRANSACTION_", "USER_"),
 )
-"""Each flag of a command has a variable whose name begins with the command's name."""
+"""Beginnings of variables for commands: each flag of a command has a variable that begins with the
+command's name."""
 EXIT_STOPPED, EXIT_FAILED, EXIT_CONFIGURATION = 0, 1, 2
 
 
 def load_settings() -> BrokerSettings:
-    """Raises `ConfigurationError`, which names the variable. The log names unknown variables,
-    because a misspelt setting has no effect. They are not refused, because platforms also set such
-    variables: Kubernetes does for a service called bucketlog."""
+    """Load the settings. Raises `ConfigurationError`, which names the variable. The log names
+    unknown variables, because a misspelt setting has no effect. They are not refused, because
+    platforms also set such variables: Kubernetes does for a service called bucketlog."""
     for name, meant in misspelt(os.environ):
         logger.warning("unknown setting %s; did you mean %s? (docs/configuration.md)", name, meant)
     names = unknown(os.environ)
@@ -86,8 +87,8 @@ def load_settings() -> BrokerSettings:
 
 
 def wrong_value(name: str, value: object) -> str | None:
-    """What is wrong with the value of a numeric setting, with its unit and bounds. None for other
-    settings, whose values may be secrets."""
+    """Return what is wrong with the value of a numeric setting, with its unit and bounds. None for
+    other settings, whose values may be secrets."""
     field = BrokerSettings.model_fields.get(name)
     text = str(field.annotation) if field is not None else ""
     if field is None or field.is_required() or not ("int" in text or "float" in text):
@@ -114,7 +115,7 @@ def _constraints(field: FieldInfo) -> Iterator[object]:
 
 
 def misspelt(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Of the variables those that look like a setting, and the setting."""
+    """Return those variables that look like a setting, each with the setting."""
     settings = [f"{PREFIX}{name}".upper() for name in BrokerSettings.model_fields]
     for name in sorted(set(names)):
         if name.startswith(PREFIX) and name not in settings:
@@ -138,7 +139,7 @@ def unknown(names: Iterable[str]) -> list[str]:
 
 
 def start_logging() -> None:
-    """Raises `ConfigurationError` for a level or a format that is none."""
+    """Start logging. Raises `ConfigurationError` for an unknown level or format."""
     level = os.environ.get("BUCKETLOG_LOG_LEVEL", "INFO").upper()
     if level not in logging.getLevelNamesMapping():
         raise ConfigurationError(

@@ -83,7 +83,7 @@ class TenantsHealth:
         return self._health.ready and any(log.health.ready for log in self._logs())
 
     def report(self) -> dict[str, str]:
-        """Also what keeps the broker from serving single tenants."""
+        """Return the reasons why the broker is not ready, also those of single tenants."""
         report = self._health.report()
         for log in self._logs():
             report |= {f"{log.tenant}/{part}": why for part, why in log.health.report().items()}

@@ -1,11 +1,10 @@
 """`python -m bucketlog.stateless_broker.process.workers N`: several brokers on one machine.
 
 Each broker is its own process. A process is one core: a machine of N cores runs N brokers, on the
-ports from `BUCKETLOG_PORT` on.
-Invariants: a worker that ends is started again, after a pause that grows while it keeps ending
-early; unless its configuration does not work when it is first started: then all end. SIGTERM and
-SIGINT end all of them, each by its pid; on Linux so does the death of this process, however it
-dies. What they print and log goes where this process' own goes.
+ports from `BUCKETLOG_PORT` on. Invariants: a worker that ends is started again, after a pause that
+grows while it keeps ending early. If its configuration does not work when it is first started, all
+workers end. SIGTERM and SIGINT end all of them, each by its pid; on Linux, so does the death of
+this process, however it dies. The workers print and log to this process' outputs.
 """
 
 import argparse
@@ -40,12 +39,12 @@ logger = logging.getLogger("bucketlog.stateless_broker.process.workers")
 
 RESTART_BACKOFF = Backoff(first_pause_ms=200, longest_pause_ms=10_000)
 STOP_TIMEOUT_S = 45.0
-"""More than a broker gives its last flush."""
+"""Time that a worker has to stop: more than a broker gives its last flush."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How long to wait before a worker is started again."""
+    """Rules for the pause before a worker is started again."""
 
     backoff: Backoff = RESTART_BACKOFF
     healthy_after_ms: int = 10_000
@@ -60,17 +59,17 @@ class Restarts:
         self._pauses_s = policy.backoff.pauses_s()
 
     def pause_s(self, lived_ms: float) -> float:
-        """`lived_ms`: how long the worker ran that has just ended."""
+        """Return the pause before a worker is started again. `lived_ms`: how long it ran."""
         if lived_ms >= self._policy.healthy_after_ms:
             self._pauses_s = self._policy.backoff.pauses_s()
         return next(self._pauses_s)
 
 
 def worker_settings(settings: BrokerSettings, count: int) -> list[dict[str, str]]:
-    """What differs between `count` workers, as environment variables. Pure.
+    """Return the settings in which `count` workers differ, as environment variables. Pure.
 
-    Ports that are given are the first of a row, 0 is any free one for each; a node id that is given
-    is the first of a row, too. Raises `ConfigurationError` where rows collide or end too high.
+    Given ports are the first of a row; port 0 is any free port for each worker. A given node id is
+    the first of a row, too. Raises `ConfigurationError` if rows collide or end too high.
     """
     _check_ports(settings, count)
     found = []
@@ -147,7 +146,8 @@ class Workers:
         self._stopping.set()
 
     async def run(self) -> int:
-        """Until `stop`; the exit code is 0 if every worker then ended well."""
+        """Run the workers until `stop`. Returns the exit code: 0 if every worker then ended
+        well."""
         async with asyncio.TaskGroup() as group:
             for number, own in enumerate(self._own):
                 group.create_task(self._keep(number, {**self._environment, **own}))

@@ -154,7 +154,7 @@ class Committer:
     async def commit_fact(
         self, fact: GroupFact, wanted: WantedGroupEntry, *, when_reserved: bool = False
     ) -> FactStatus:
-        """As `Intake.commit_fact`, in this epoch or not at all."""
+        """Commit the fact as `Intake.commit_fact` does, in this epoch or not at all."""
         self._end.check()
         return await self._intake.commit_fact(fact, wanted, when_reserved=when_reserved)
 
@@ -171,7 +171,7 @@ class Committer:
         return self._chain.writer
 
     def awaited(self) -> list[SegmentId]:
-        """This broker's segments that are not visible yet, as far as it knows."""
+        """Segments of this broker that are not visible yet, as far as this broker knows."""
         return list(self._awaited)
 
     def shown(self, segment: SegmentId) -> AssembledSegment | None:
@@ -187,11 +187,12 @@ class Committer:
         self._note_idle()
 
     def unsettled(self) -> UnsettledWork:
-        """What is not answered yet, as far as it has left the buffer."""
+        """Return the unanswered work that has left the buffer."""
         return UnsettledWork(list(self._awaited.values()), self._in_hand)
 
     def give_up(self) -> UnsettledWork:
-        """The epoch is over: what is not answered yet is its successor's to settle."""
+        """Give up what is not answered yet, because the epoch is over. The next epoch settles
+        it."""
         held = self.unsettled()
         self._awaited.clear()
         self._in_hand = None
@@ -206,7 +207,7 @@ class Committer:
         return not self._awaited and not self.buffer and self._in_hand is None
 
     async def drained(self) -> None:
-        """Until everything taken so far is settled."""
+        """Wait until everything taken so far is settled."""
         while not self.is_idle:
             self._idle.clear()
             await self._idle.wait()
@@ -234,7 +235,8 @@ class Committer:
                 self._note_idle()
 
     async def _pace(self, last_flush: float) -> None:
-        """At most one flush an interval, unless a full one waits; none after an idle interval."""
+        """Wait so that there is at most one flush an interval, unless a full one waits. After an
+        idle interval, there is no wait."""
         pause_s = last_flush + self._settings.flush_interval_ms / 1000
         pause_s -= asyncio.get_running_loop().time()
         if pause_s <= 0 or self._intake.is_full:
@@ -293,7 +295,8 @@ class Committer:
         self._in_hand = None
 
     def _settle_refused(self, flush: Flush, reservation: Reservation, *, is_newest: bool) -> bool:
-        """Answer what was not accepted; put back what must be asked again. True if any."""
+        """Answer what was not accepted, and put back what must be requested again. Returns whether
+        anything was put back."""
         again: list[PendingBatch] = []
         for (_, batches), answers in zip(flush.groups, reservation.batches, strict=True):
             for batch, answer in zip(batches, answers, strict=True):
@@ -351,7 +354,7 @@ class Committer:
             self._end.end(f"writer {chain.writer} could not be given up: {error}")
 
     async def _succeed(self, chain: OwnChain) -> None:
-        """Have the chain decided, take back what is void, continue with a new writer."""
+        """Have the chain decided, take back what is void, and continue with a new writer."""
         fenced_seq = await self._sealer.close(SegmentId(chain.writer, chain.first_unpublished))
         await chain.abandon()
         async with self._hand:  # what was being reserved came later, and must not get before these

@@ -296,8 +296,8 @@ class UntilAnswered:
 
 
 class PutPace:
-    """How long PUTs take, and when a PUT counts as stalled: after `stalled_ms` or `STALLED_TIMES`
-    the usual time, whichever is longer. So a store that is slow for all brokers moves no roles."""
+    """The usual time of PUTs. A PUT stalls after `stalled_ms` or `STALLED_TIMES` the usual time,
+    whichever is longer. So a store that is slow for all brokers moves no roles."""
 
     def __init__(self, stalled_ms: int) -> None:
         self._stalled_s = stalled_ms / 1000
@@ -336,7 +336,7 @@ class CommitSteps:
         self._reservations = 0
 
     async def reserve(self, flush: Flush, segment: SegmentId) -> Reservation:
-        """Raises `WriterFencedError`, `SequencerError`."""
+        """Reserve the flush. Raises `WriterFencedError`, `SequencerError`."""
         wanted = flush.wanted()
         control = [fact.wanted for fact in flush.facts]
         self._reservations += 1
@@ -349,8 +349,7 @@ class CommitSteps:
         )
 
     async def write(self, assembled: AssembledSegment) -> None:
-        """Returns when the object is in the bucket. Raises `WriterLostError`, `SequencerError`, and
-        `CorruptObjectError`."""
+        """Write the object. Raises `WriterLostError`, `SequencerError` and `CorruptObjectError`."""
         key = keys.segment(assembled.index.segment)
         crc32c = body_crc32c(assembled.parts)
         loop = asyncio.get_running_loop()
@@ -383,7 +382,8 @@ class CommitSteps:
         raise WriterLostError(f"another broker sealed this writer at {key}")
 
     async def publish(self, assembled: AssembledSegment) -> int:
-        """Its number in the stream, -1 if unknown. Raises `WriterLostError`, `SequencerError`."""
+        """Publish the segment. Returns its number in the stream, -1 if unknown. Raises
+        `WriterLostError`, `SequencerError`."""
         segment = assembled.index.segment
         await self.until_answered(self._claims.check, BrokerPart.BUCKET)
         answer = await self.until_answered(

@@ -51,7 +51,7 @@ class FreshStamps:
         self._place_in_line = place_in_line
         self._round_ms = round_ms
         self._rounds: dict[TopicIdPartition, int] = {}
-        """By partition, the number of earlier rounds in a row that found an unproven gap."""
+        """For each partition, the number of earlier rounds in a row that found an unproven gap."""
 
     async def run(self) -> None:
         while self._end.reason is None:

@@ -64,7 +64,8 @@ class BatchOutcome(NamedTuple):
 
 
 def holds_against_producers(reservation: Reservation) -> bool:
-    """Whether the sequencer reports an error of a producer, or a final state of its transaction."""
+    """Return whether the sequencer reports an error of a producer, or a final state of its
+    transaction."""
     return any(
         answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row
     ) or any(status in FINAL for status in reservation.fact_statuses)
@@ -75,7 +76,8 @@ class ProduceCall(Protocol):
 
     @property
     def answered(self) -> bool:
-        """True once the request is answered, usually by a timeout: the client waits no more."""
+        """Whether the request is answered already, usually by a timeout: the client waits no
+        more."""
         ...
 
     def settle(self, row: int, outcome: BatchOutcome) -> None: ...
@@ -250,7 +252,8 @@ class Intake:
         self._on_drop: Callable[[], None] = lambda: None
 
     def on_drop(self, callback: Callable[[], None]) -> None:
-        """Called when something that waited was let go of; it takes an earlier one's place."""
+        """Set the function to call when something that waited was dropped. It replaces an earlier
+        one."""
         self._on_drop = callback
 
     def add(self, batch: PendingBatch) -> None:
@@ -272,8 +275,8 @@ class Intake:
         )
 
     def given_up(self) -> None:
-        """A request has timed out: what of it was not taken yet is dropped, soon, in one pass for
-        all that time out together."""
+        """Note that a request has timed out. Its batches that were not taken yet are dropped soon,
+        in one pass for all requests that time out together."""
         if not self._dropping:
             self._dropping = True
             asyncio.get_running_loop().call_soon(self._drop_answered)
@@ -286,12 +289,13 @@ class Intake:
     async def commit_fact(
         self, fact: Fact, wanted: WantedFact, *, when_reserved: bool = False
     ) -> FactStatus:
-        """Bring a fact into the log; returns when it is visible here, or refused. Facts are
-        reserved in the order of the calls; one that is cancelled may get into the log still.
+        """Bring a fact into the log. Returns when it is visible here, or refused. Facts are
+        reserved in the order of the calls; a fact whose call is cancelled may still get into the
+        log.
 
-        `when_reserved` returns as soon as the sequencer has accepted it: it continues into the log,
-        but is lost with the sequencer's state and this broker. Raises `SequencerError` where
-        writing is stopped, or where a fact that is of one epoch alone was in it no more in time.
+        `when_reserved` returns as soon as the sequencer has accepted the fact. It continues into
+        the log, but is lost with the sequencer's state and this broker. Raises `SequencerError` if
+        writing is stopped, or if a fact that belongs to one epoch was not accepted in it in time.
         """
         if self._health.stopped is not None:
             raise SequencerError(self._health.stopped)
@@ -341,7 +345,7 @@ class Intake:
         self._on_drop()
 
     def refuse_all(self, reason: str) -> None:
-        """Writing has stopped: what waits will never be written."""
+        """Refuse all that waits, because writing has stopped for good."""
         for fact in self.buffer.drain(lambda batch: batch.settle(BatchOutcome.not_written(reason))):
             fact.fail(SequencerError(reason))
         self._on_drop()

@@ -1,7 +1,7 @@
 """Moving log starts: by DeleteRecords at once, by retention in rounds.
 
-Invariant: a log start is moved by an entry of the log before any object goes; nobody moves one
-beyond the high watermark that this broker shows.
+Invariant: an entry of the log moves a log start before any object is deleted. Nobody moves a log
+start beyond the high watermark that this broker shows.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ async def move_log_starts(
     committer: TierCommitter,
     by: str | None = None,
 ) -> None:
-    """Until the view shows them. A start that is behind the partition's own says nothing, and one
-    beyond its high watermark is a mistake of the caller. `by` is the principal that asks; None:
-    retention does. Raises `SequencerError`."""
+    """Move log starts, and wait until the view shows them. A start that is behind the partition's
+    own has no effect. A start beyond its high watermark is a mistake of the caller. `by` is the
+    principal that asks; None: retention. Raises `SequencerError`."""
     rows = []
     for partition, start in sorted(starts.items()):
         log = view.log(partition)

@@ -1,4 +1,4 @@
-"""Whether the event loop stood still: a request may then have waited for longer than its client."""
+"""Pauses of the event loop: after a pause, a request may have waited for longer than its client."""
 
 import asyncio
 from collections.abc import Callable

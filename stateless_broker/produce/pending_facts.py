@@ -64,7 +64,7 @@ class PendingFact:
 
     @property
     def given_up(self) -> bool:
-        """True once the waiting request got the answer that the fact may not be in the log."""
+        """Whether the waiting request got the answer that the fact may not be in the log."""
         return self.future.cancelled()
 
     @property
@@ -75,7 +75,7 @@ class PendingFact:
 
     @property
     def may_wait(self) -> bool:
-        """Whether the entry is to be asked again if the sequencer lets it wait."""
+        """Whether to ask again if the sequencer lets the entry wait."""
         return self.wait_until is None or asyncio.get_running_loop().time() < self.wait_until
 
     @property

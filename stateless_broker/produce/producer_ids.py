@@ -9,7 +9,7 @@ PRODUCER_IDS_BLOCK = 100
 
 
 class ProducerIds:
-    """Of one epoch."""
+    """The producer ids of one epoch."""
 
     def __init__(self, sequencer: Sequencer, end: EpochEnd) -> None:
         self._sequencer = sequencer
@@ -18,7 +18,7 @@ class ProducerIds:
         self._asking = asyncio.Lock()
 
     async def next(self) -> int:
-        """Raises `SequencerError`."""
+        """Return a new producer id. Raises `SequencerError`."""
         self._end.check()
         async with self._asking:  # many producers that start at once share a block
             for producer_id in self._ids:

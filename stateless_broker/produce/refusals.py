@@ -77,7 +77,7 @@ REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
 ABORTABLE_CODES = {
     BatchStatus.INVALID_STATE: ErrorCode.transaction_abortable,
 }
-"""For clients that know the error (KIP-890)."""
+"""Codes for clients that know the abortable error (KIP-890)."""
 GAPS = (BatchStatus.OUT_OF_ORDER, BatchStatus.UNKNOWN_PRODUCER)
 """The answers to a batch that does not follow the producer's last one."""
 

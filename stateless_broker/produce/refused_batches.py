@@ -17,7 +17,8 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 IN_FLIGHT_MAX = 5
-"""For each producer and partition. Kafka recognises this number of batches as duplicates."""
+"""Limit of refusals for each producer and partition. Kafka recognises this number of batches as
+duplicates."""
 KEPT = 10_000
 """Limit of the remembered producers, counted per partition. The oldest refusals are forgotten
 first."""
@@ -36,7 +37,8 @@ class RefusedBatches:
     def __init__(self, *, kept: int = KEPT) -> None:
         self._kept = kept
         self._excuses: OrderedDict[ProducedTo, dict[int, int]] = OrderedDict()
-        """By first sequence of a refused batch, how many batches behind it may be excused."""
+        """For each producer and first sequence of a refused batch, the number of batches behind it
+        that may be excused."""
 
     def note(self, where: ProducedTo, first_sequence: int) -> None:
         """Note a batch that was refused, or whose outcome is unknown: the client sends it again."""
@@ -50,8 +52,8 @@ class RefusedBatches:
             self._excuses.popitem(last=False)
 
     def excuses(self, where: ProducedTo, expected_sequence: int) -> bool:
-        """Whether the client may have sent a batch before it knew that the expected batch was
-        refused. Uses up an excuse."""
+        """Return whether the client may have sent a batch before it knew that the expected batch
+        was refused. Uses up an excuse."""
         found = self._excuses.get(where, {})
         left = found.get(expected_sequence, 0)
         if left:

@@ -1,4 +1,4 @@
-"""Who brings entries about tiers into the log: what duties and handlers ask of the intake."""
+"""The committer of entries about tiers: the part of the intake that duties and handlers use."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What an entry of a transactional id puts into its segment: facts and markers. Pure.
+"""Contents of a transactional id's entry in its segment: facts and markers. Pure.
 
 Invariant: facts and markers are made from the sequencer's answer alone, so that a void entry that
 is reserved again gets new ones. A marker carries the sequencer's epoch, and the producer's epoch
@@ -47,7 +47,8 @@ class PlacedMarker(NamedTuple):
 
 
 def stand_in(wanted: WantedInit | WantedEnd) -> FactEntry:
-    """What counts for the facts of an entry that is not reserved yet."""
+    """Return a fact of about the size of the entry's facts, for an entry that is not reserved
+    yet."""
     size = FACTS_BYTES + 2 * len(wanted.transactional_id.encode())
     return FactEntry(FactKind.TRANSACTION_ENDED, VERSION, bytes(size))
 
@@ -55,7 +56,8 @@ def stand_in(wanted: WantedInit | WantedEnd) -> FactEntry:
 def entry_facts(
     wanted: WantedTransactionEntry, change: TransactionChange, entry: FactEntry, at_ms: int
 ) -> Sequence[FactEntry]:
-    """`entry` is the fact of an entry that is neither an init nor an end."""
+    """Return the facts of an entry. `entry` is the fact of one that is neither an init nor an
+    end."""
     if not isinstance(wanted, WantedInit | WantedEnd):
         return [entry]
     facts: list[Fact] = []

@@ -46,14 +46,15 @@ OLDER = "a later epoch is claimed: this broker does not know the state of transa
 
 @dataclass(frozen=True, slots=True)
 class TransactionTimes:
-    """`wait_ms`: for another entry of the same id; `request_ms`: for everything."""
+    """Time limits: `wait_ms` for another entry of the same id, `request_ms` for everything."""
 
     wait_ms: int
     request_ms: int
 
 
 class TransactionLog:
-    """Of one epoch. All methods raise `SequencerError`, and `TimeoutError` after `request_ms`."""
+    """The transactions of one epoch. All methods raise `SequencerError`, and `TimeoutError` after
+    `request_ms`."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class TransactionLog:
         return bound if isinstance(bound, BoundEnd) else await self._told(bound)
 
     async def _told(self, status: FactStatus) -> FactStatus:
-        """Raises `SequencerError` where an older sequencer says what is final."""
+        """Return the answer. Raises `SequencerError` if an older sequencer gives a final one."""
         if status in FINAL and not await self._is_newest():
             raise SequencerError(OLDER)
         return status
@@ -180,8 +181,8 @@ class TransactionLog:
         wanted: WantedTransactionOffsets,
         is_given_up: Callable[[], bool],
     ) -> FactStatus:
-        """Pending offsets of a group, whose coordinator has let them in. They are not reserved if
-        they are given up before."""
+        """Commit pending offsets of a group, whose coordinator has let them in. They are not
+        reserved if they are given up before."""
         self._end.check()
         read_at = asyncio.get_running_loop().time()
         outcome = await self._intake.commit_transaction_entry(

@@ -1,8 +1,9 @@
-"""What a broker had taken and not answered when its epoch ended, and what becomes of it.
+"""Unsettled work: batches that a broker had taken and not answered when its epoch ended.
 
 Invariant (commit protocol, "Acknowledge"): the next epoch's chains alone decide. A segment counts
-if its seq is below its chain's final position there; this broker's own PUT proves nothing, since an
-earlier key of the chain may have been sealed. What is void comes again, as if it had just come.
+if its seq is below its chain's final position there. This broker's own PUT proves nothing, since an
+earlier key of the chain may have been sealed. Void batches are queued again, as if they had just
+arrived.
 """
 
 from collections.abc import Mapping
@@ -24,11 +25,14 @@ from bucketlog.tiered_storage.floors import highest_floor
 async def final_positions(
     bucket: Bucket, first_held: Mapping[WriterId, int], *, epoch: int
 ) -> dict[WriterId, int | None]:
-    """Where the chains of writers of `epoch`, an earlier one, end. All before a writer's first held
-    segment was visible, and is not looked at: it may be deleted by now. None where the chain is:
-    this broker was away for longer than the safety age. A chain that was sealed within `epoch` may
-    be deleted below a floor of `epoch`. Raises `SequencerLostError` where a chain is not sealed:
-    the epoch that was joined then cannot have begun as it must."""
+    """Return where the chains of writers of `epoch`, an earlier epoch, end. Keys before a writer's
+    first held segment are not looked at: those segments were visible, and may be deleted by now.
+    None if the chain is gone: this broker was away for longer than the safety age.
+
+    A chain that was sealed within `epoch` may be deleted below a floor of `epoch`. Raises
+    `SequencerLostError` if another chain is not sealed: the joined epoch then cannot have begun as
+    it must.
+    """
     ends: dict[WriterId, int | None] = {}
     for writer, first in first_held.items():
         start_after = keys.before(SegmentId(writer, first))
@@ -45,14 +49,15 @@ async def final_positions(
 
 @dataclass(frozen=True, slots=True)
 class UnsettledWork:
-    """`segments` were reserved, and may be in the log; `in_hand` was being reserved, and is not."""
+    """Unsettled work. `segments` were reserved, and may be in the log; `in_hand` was being
+    reserved, and is not."""
 
     segments: list[AssembledSegment]
     in_hand: Flush | None
 
     @property
     def first_seqs(self) -> dict[WriterId, int]:
-        """By writer, the first of its segments that are held."""
+        """The first held segment's seq, by writer."""
         first: dict[WriterId, int] = {}
         for assembled in self.segments:
             writer, seq = assembled.index.segment
@@ -60,9 +65,9 @@ class UnsettledWork:
         return first
 
     def settle(self, ends: Mapping[WriterId, int | None], intake: Intake) -> list[PendingFact]:
-        """Acknowledge what counts, where it is; the rest goes to the front of `intake`, in its
-        order. The view shows the next epoch already. Where nobody can tell any more, it is neither:
-        its client gets an error. Returns the facts that are lost although they were
+        """Acknowledge the segments that count, at their offsets. The rest goes to the front of
+        `intake`, in its order. The view shows the next epoch already. If an outcome can no longer
+        be known, the client gets an error. Returns the facts that are lost although they were
         acknowledged."""
         ordered = sorted(self.segments, key=lambda assembled: assembled.index.ticket)
         void = []
@@ -87,8 +92,8 @@ class UnsettledWork:
         return [fact for fact in facts if fact.is_of_one_epoch and fact.is_promised]
 
     def refuse(self, reason: str) -> None:
-        """Writing has stopped. What is in hand will never be written; what is further may be in
-        the log or not: a client that tries again elsewhere finds out."""
+        """Answer all clients, because writing has stopped. The work in hand will never be written.
+        The segments may be in the log or not: a client that tries again elsewhere finds out."""
         for assembled in self.segments:
             _leave_open(assembled, reason)
         if self.in_hand is not None:
