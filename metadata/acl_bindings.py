@@ -52,13 +52,13 @@ class Permission(IntEnum):
 
 
 ANY = 1
-"""In a filter: any resource type, pattern type, operation or permission."""
+"""The number for any resource type, pattern type, operation or permission, in a filter."""
 MATCH = 2
 """The pattern type of a filter for all patterns that match its name."""
 
 
 class AclBinding(NamedTuple):
-    """One rule: the principal, from the host, is allowed or denied the operation on resources."""
+    """A rule: the principal, from the host, is allowed or denied the operation on resources."""
 
     principal: str
     host: str

@@ -49,7 +49,7 @@ class Acls:
 
     def __init__(self) -> None:
         self.bindings: dict[AclBinding, None] = {}
-        """In the order of their creation."""
+        """The rules, in the order of their creation."""
         self.version = 0
         self._literal: dict[Resource, set[AclBinding]] = {}
         self._prefixed: dict[Resource, set[AclBinding]] = {}
@@ -85,8 +85,8 @@ class Acls:
         *,
         without_rules: bool,
     ) -> bool:
-        """Whether the rules allow it. `without_rules` is the answer if no rule names the resource,
-        whoever the rules are about."""
+        """Return whether the rules allow the operation. `without_rules` is the answer if no rule
+        names the resource, whoever the rules are about."""
         allowed = is_named = False
         for binding in self._naming(resource):
             is_named = True
@@ -100,8 +100,8 @@ class Acls:
     def may_on_any(
         self, requester: Requester, operation: AclOperation, resource_type: ResourceType
     ) -> bool:
-        """Whether the rules allow the operation on at least one resource of the type: a rule that
-        allows it, which no other rule takes back in whole (KIP-679)."""
+        """Return whether the rules allow the operation on at least one resource of the type: a rule
+        allows it, and no other rule takes that back in whole (KIP-679)."""
         allowed: list[AclBinding] = []
         denied: set[tuple[PatternType, str]] = set()
         for binding in self.bindings:
@@ -174,8 +174,8 @@ def _covers(binding: AclBinding, operation: AclOperation) -> bool:
 
 
 def _is_taken_back(binding: AclBinding, denied: set[tuple[PatternType, str]]) -> bool:
-    """Whether a rule of `denied` covers all that the binding allows. A wildcard is only taken back
-    by a wildcard."""
+    """Return whether a rule of `denied` covers everything that the binding allows. A wildcard is
+    only taken back by a wildcard."""
     name = binding.name
     if binding.pattern_type is PatternType.LITERAL:
         if name == WILDCARD:

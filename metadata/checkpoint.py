@@ -137,9 +137,9 @@ def _renumbered(
 def contradiction(
     checkpoint: Checkpoint, below: Sequence[SegmentIndex], base: Checkpoint | None = None
 ) -> str | None:
-    """What the checkpoint says that is not so. `below` are all committed segments below its ticket
-    (and after an earlier one, `base`), sorted by it. Raises `InvalidDataError` where it or they do
-    not fold."""
+    """Return what the checkpoint says wrongly; None if it is right. `below` are all committed
+    segments below its ticket (and after an earlier checkpoint, `base`), sorted by ticket. Raises
+    `InvalidDataError` if they, or a checkpoint, do not fold."""
     before = base.writers if base is not None else ()
     ends = {row.writer: row.end for row in before if row.end}
     epochs = {row.writer: row.epoch for row in before}

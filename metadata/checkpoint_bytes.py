@@ -1,4 +1,4 @@
-"""How a checkpoint's state is read and written: structs, text and committed offsets. Pure.
+"""Reading and writing of a checkpoint's state: structs, text and committed offsets. Pure.
 
 Every count and length is compared with the available bytes before memory is allocated.
 """
@@ -26,7 +26,7 @@ def text_bytes(text: str) -> bytes:
 def offset_rows(
     offsets: Mapping[TopicIdPartition, CommittedOffset], rows: Mapping[TopicId, int]
 ) -> list[bytes]:
-    """`rows` are the numbers of the topics in the state."""
+    """Encode committed offsets. `rows` are the numbers of the topics in the state."""
     pieces = [COUNT.pack(len(offsets))]
     for partition, row in offsets.items():
         pieces.append(

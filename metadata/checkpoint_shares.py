@@ -22,7 +22,7 @@ def has_shares(state: LogState) -> bool:
 
 
 def encode_shares(state: LogState, rows: Mapping[TopicId, int]) -> list[bytes]:
-    """`rows` are the numbers of the topics in the state."""
+    """Encode share groups. `rows` are the numbers of the topics in the state."""
     groups = state.share_groups.by_group
     pieces = [COUNT.pack(len(groups))]
     for group, partitions in groups.items():
@@ -72,7 +72,8 @@ def decode_shares(
 
 
 def _ascend(batches: Sequence[ShareBatch], start: int) -> bool:
-    """Whether they are in offset order, do not overlap, and end at or above `start`."""
+    """Return whether the batches are in offset order, do not overlap, and end at or above
+    `start`."""
     end = None
     for batch in batches:
         if batch.last < max(batch.first, start) or (end is not None and batch.first <= end):

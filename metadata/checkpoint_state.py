@@ -179,7 +179,8 @@ def decode_state(
     keep_producers: bool = True,
     keep_groups: bool = True,
 ) -> LogState:
-    """`version` and `created_ms` are those of the checkpoint. Raises `InvalidDataError`."""
+    """Decode the state. `version` and `created_ms` are those of the checkpoint. Raises
+    `InvalidDataError`."""
     reader = StateReader(data)
     state = LogState(keep_producers=keep_producers, keep_groups=keep_groups)
     topics, produced, groups, offsets, dropped, *swept_below = reader.take(_HEAD)

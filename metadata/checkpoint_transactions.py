@@ -26,7 +26,7 @@ _ENDED_BY = ("", "client", "server", "init")
 
 
 def has_transactions(state: LogState) -> bool:
-    """Whether the state has anything about transactions that must still be known."""
+    """Return whether the state has anything about transactions that must still be known."""
     return (
         bool(state.transactions.ids)
         or bool(state.transactions.pending)
@@ -35,12 +35,12 @@ def has_transactions(state: LogState) -> bool:
 
 
 def has_kept_transactions(state: LogState) -> bool:
-    """Whether an init has kept a transaction that is still open."""
+    """Return whether an init has kept a transaction that is still open."""
     return any(owner.is_kept for owner in state.transactions.ids.values())
 
 
 def encode_transactions(state: LogState, rows: Mapping[TopicId, int]) -> list[bytes]:
-    """`rows` are the numbers of the topics in the state."""
+    """Encode transactions. `rows` are the numbers of the topics in the state."""
     transactions = state.transactions
     pending = [
         (each, group, offsets)

@@ -1,4 +1,4 @@
-"""What Kafka's ConfigDef does: the type of a config, its values from text, and its checks.
+"""A part of Kafka's ConfigDef: the type of a config, its values from text, and its checks.
 
 A value is stored in canonical form, as Kafka describes it: `" +7 "` becomes 7, `"a , b"` becomes
 `a,b`. Source: Kafka 4.3's ConfigDef (parseType, convertToString, Range, ValidString,
@@ -14,8 +14,9 @@ from typing import Protocol, TypeAlias
 from bucketlog.log_format.errors import InvalidConfigError
 
 VALUE_CHARACTERS_MAX = 1_000
-"""Without a limit, a list could repeat its words, and a fraction could have any number of digits.
-Facts and checkpoints store values; old versions of DescribeConfigs encode at most 32,767 bytes."""
+"""Longest text of a value. Without a limit, a list could repeat its words, and a fraction could
+have any number of digits. Facts and checkpoints store values; old versions of DescribeConfigs
+encode at most 32,767 bytes."""
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 SHORT_MAX = 2**15 - 1
@@ -32,7 +33,7 @@ class Check(Protocol):
 
 
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""What Java's String.trim removes."""
+"""The characters that Java's String.trim removes."""
 _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
@@ -46,7 +47,7 @@ _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
 class ConfigType(IntEnum):
-    """As DescribeConfigs numbers them."""
+    """Types of configs, with their numbers in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -79,7 +80,7 @@ class AnyValue:
 
 @dataclass(frozen=True, slots=True)
 class ConfigDefinition:
-    """`no_effect`: why the config changes nothing here; empty for a
+    """The definition of a config. `no_effect`: why the config changes nothing here; empty for a
     config that has an effect."""
 
     name: str
@@ -106,7 +107,7 @@ class ConfigDefinition:
 
 
 def text_of(value: Value) -> str:
-    """As Kafka's ConfigDef.convertToString writes the value."""
+    """Return the value as text, as Kafka's ConfigDef.convertToString does."""
     match value:
         case bool():
             return str(value).lower()
@@ -150,7 +151,7 @@ def _parsed(name: str, config_type: ConfigType, text: str) -> Value:
 
 
 def _double(text: str) -> float | None:
-    """As Java's Double.parseDouble; None: the text is not a number."""
+    """Parse a number as Java's Double.parseDouble does. None: the text is not a number."""
     if (word := _WORD.fullmatch(text)) is not None:
         return float(word[1] + word[2])
     if _DECIMAL.fullmatch(text) is not None:
@@ -169,7 +170,7 @@ def _double(text: str) -> float | None:
 
 
 def java_double(value: float) -> str:
-    """As Java's Double.toString writes it: 1.0E-5, 0.5, Infinity."""
+    """Return the number as text, as Java's Double.toString does: 1.0E-5, 0.5, Infinity."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

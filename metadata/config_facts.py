@@ -9,7 +9,7 @@ from bucketlog.metadata.config_definitions import VALUE_CHARACTERS_MAX
 from bucketlog.metadata.fact_model import FactKind, FactModel, Milliseconds
 
 RESOURCE_NAME_CHARS_MAX = 32_767
-"""What a string of Kafka's protocol can hold."""
+"""Longest string in Kafka's protocol."""
 
 
 class ConfiguredKind(IntEnum):
@@ -26,9 +26,9 @@ ConfigValue = Annotated[str, Field(max_length=VALUE_CHARACTERS_MAX)]
 
 
 class ConfigsAltered(FactModel):
-    """What is set from now on; None for what is not any more. With `replaces_all`, nothing else is
-    set. `name`: of a group or a subscription, or a broker's id; empty for all brokers. `by`: the
-    principal that asked for it."""
+    """Configs that are set from now on; a value of None removes a config. With `replaces_all`, no
+    other config stays set. `name` is that of a group or a subscription, or a broker's id; empty for
+    all brokers. `by` is the principal that asked for the change."""
 
     kind: Literal[FactKind.CONFIGS_ALTERED] = Field(FactKind.CONFIGS_ALTERED, exclude=True)
     resource_type: ConfiguredKind

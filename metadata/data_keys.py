@@ -1,7 +1,7 @@
 """The wrapped data keys of encrypted topics in the fold. Pure.
 
-Invariant: a topic without data keys is not here, so that whoever reads an unencrypted topic asks
-one dictionary. The keys of a deleted topic are forgotten with it.
+Invariant: a topic without data keys has no entry, so reading an unencrypted topic costs one
+look-up. The keys of a deleted topic are forgotten with it.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -33,8 +33,8 @@ class DataKeys:
             yield from keys.values()
 
     def apply(self, fact: DataKeyCreated, topics: Container[TopicId]) -> None:
-        """A broker may write the fact while another one deletes the topic: without the topic, the
-        fact has no effect."""
+        """Add the key, unless its topic is unknown: another broker may delete the topic while a
+        broker writes the fact."""
         topic_id = TopicId(fact.topic_id.bytes)
         if topic_id in topics:
             self.add(WrappedKey(topic_id, fact.key_id, fact.wrapped_by, fact.wrapped, fact.at_ms))
@@ -47,7 +47,7 @@ class DataKeys:
         self.by_topic.pop(topic_id, None)
 
     def of_topic(self, topic_id: TopicId) -> Mapping[bytes, WrappedKey]:
-        """By key id. Not to be held over an await."""
+        """Return the data keys of a topic, by key id. Do not keep the result over an await."""
         return self.by_topic.get(topic_id, _NONE)
 
     def newest(self, topic_id: TopicId, wrapped_by: str) -> WrappedKey | None:

@@ -29,7 +29,7 @@ class TokenIdentity(NamedTuple):
         return principal == self.owner or principal in self.renewers
 
     def concerns(self, principal: str) -> bool:
-        """Whether the principal may see the token without a right."""
+        """Return whether the principal may see the token without a right."""
         return principal == self.requester or self.may_renew(principal)
 
 
@@ -53,14 +53,14 @@ class DelegationTokens:
         return len(self.by_id)
 
     def add(self, token: DelegationToken) -> None:
-        """A token whose id is there already is not added."""
+        """Add a token, unless its id is there already."""
         identity, expires_ms = token
         bounded = DelegationToken(identity, min(expires_ms, identity.max_ms))
         self.by_id.setdefault(identity.token_id, bounded)
 
     def apply(self, fact: TokenFact) -> None:
-        """Facts about a token that is not there change nothing: two clients may end a token at the
-        same time."""
+        """Apply the fact. A fact about a token that is not there has no effect: two clients may end
+        a token at the same time."""
         match fact:
             case DelegationTokenCreated():
                 identity = TokenIdentity(

@@ -42,11 +42,11 @@ Milliseconds = Annotated[int, Field(ge=0, lt=2**63)]
 """Since 1970-01-01 UTC."""
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Offset = Annotated[int, Field(ge=0, le=MAX_OFFSET + 1)]
-"""Of a record, or the end of a log."""
+"""Offset of a record, or the end of a log."""
 PartitionNumber = Annotated[int, Field(ge=0, lt=TOPIC_PARTITIONS_MAX)]
 PRINCIPAL_CHARS_MAX = 1_024
 Principal = Annotated[str, Field(min_length=1, max_length=PRINCIPAL_CHARS_MAX)]
-"""Who asked for a change, as in `User:ann`."""
+"""The principal that asked for a change, as in `User:ann`."""
 ShortBytes = Annotated[bytes, Field(max_length=1_024)]
 
 

@@ -66,7 +66,7 @@ GROUP_KINDS = frozenset(
     {FactKind.OFFSETS_COMMITTED, FactKind.OFFSETS_FORGOTTEN, FactKind.TRANSACTION_OFFSETS}
     | SHARE_KINDS
 )
-"""What only those read who answer for consumer groups."""
+"""Kinds of facts that matter only to answers about consumer groups."""
 
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
@@ -102,8 +102,8 @@ class PartitionsAdded(AttributedFact):
 
 
 class TopicConfigured(AttributedFact):
-    """What is set from now on, None for what is not any more; with `replaces_all` all else is not,
-    either. Changes of different names by different brokers do not undo one another."""
+    """Configs that are set from now on; a value of None removes a config. With `replaces_all`, no
+    other config stays set. Brokers that change different names do not undo each other's changes."""
 
     kind: Literal[FactKind.TOPIC_CONFIGURED] = Field(FactKind.TOPIC_CONFIGURED, exclude=True)
     topic_id: UUID
@@ -112,7 +112,7 @@ class TopicConfigured(AttributedFact):
     replaces_all: bool = False
 
     def applied_to(self, configs: Mapping[str, str]) -> dict[str, str]:
-        """What is set after the fact."""
+        """Return the configs that are set after the fact."""
         before = {} if self.replaces_all else configs
         after = {**before, **self.configs}
         return {name: value for name, value in after.items() if value is not None}
@@ -137,9 +137,9 @@ class PartitionRow(NamedTuple):
 
 
 class OffsetsCommitted(FactModel):
-    """One accepted OffsetCommit of a group. Whoever commits has seen the topics, so that their
-    creation comes before; a deletion may come between. `expires_ms`: when the rows may be forgotten
-    where the client asked for its own time (OffsetCommit 2 to 4)."""
+    """An accepted OffsetCommit of a group. The committing client has seen the topics, so their
+    creation comes before; a deletion may come between. `expires_ms`: time from which the rows may
+    be forgotten, if the client chose it (OffsetCommit 2 to 4)."""
 
     kind: Literal[FactKind.OFFSETS_COMMITTED] = Field(FactKind.OFFSETS_COMMITTED, exclude=True)
     group: str
@@ -170,9 +170,8 @@ class TierRowPayload(NamedTuple):
 
 
 class SwapPayload(NamedTuple):
-    """A partition's part of a job: what is in its tier from now on (`metadata.tier.Swap`).
-    `removed` are segments, by start and name, which a replaced manifest listed and nothing lists
-    any more."""
+    """A partition's part of a job: the tier's objects from now on (`metadata.tier.Swap`). `removed`
+    are segments, by start and name, which a replaced manifest listed and nothing lists any more."""
 
     topic_id: UUID
     partition: PartitionNumber
@@ -195,10 +194,10 @@ def partition_of(row: OffsetRow | PartitionRow | SwapPayload | LogStartPayload) 
 
 
 class TiersSwapped(FactModel):
-    """A job's end: compaction of log segments, merging, key compaction, manifests. `planned`: the
-    highest epoch and ticket that was visible when the job was planned; its objects' names have it.
-    Each partition's part counts by itself, if what it was planned on is still there
-    (`metadata.tier`). Of a part that does not count, the objects are nobody's."""
+    """The end of a job: compaction of log segments, merging, key compaction, manifests. `planned`
+    is the highest epoch and ticket that was visible when the job was planned; its objects' names
+    have it. Each partition's part counts separately, if the tier still has what it was planned on
+    (`metadata.tier`). If a part does not count, no tier has its objects."""
 
     kind: Literal[FactKind.TIERS_SWAPPED] = Field(FactKind.TIERS_SWAPPED, exclude=True)
     planned: Place
@@ -206,8 +205,8 @@ class TiersSwapped(FactModel):
 
 
 class LogStartsMoved(AttributedFact):
-    """By retention or DeleteRecords. A log start never goes back, nor beyond what was visible to
-    whoever moved it."""
+    """New log starts by retention or DeleteRecords. A log start never goes back, nor beyond what
+    was visible to the broker that moved it."""
 
     kind: Literal[FactKind.LOG_STARTS_MOVED] = Field(FactKind.LOG_STARTS_MOVED, exclude=True)
     partitions: Annotated[tuple[LogStartPayload, ...], FailFast()]
@@ -227,7 +226,7 @@ ProducerId = Annotated[
 """Text in JSON, because producer ids exceed 2^53; -1 for none."""
 ProducerEpoch = Annotated[int, Field(ge=-1, lt=2**15)]
 TransactionVersion = Literal[1, 2]
-"""In version 2, each end of a transaction raises the producer's epoch (KIP-890)."""
+"""The version of transactions. In version 2, each end raises the producer's epoch (KIP-890)."""
 EndedBy = Literal["client", "server", "init"]
 
 
@@ -277,7 +276,7 @@ class TransactionEnded(FactModel):
 
 
 class TransactionOffsets(FactModel):
-    """One accepted TxnOffsetCommit. The rows become committed offsets of the group if the
+    """An accepted TxnOffsetCommit. The rows become committed offsets of the group if the
     transaction is committed, and are dropped if it is aborted."""
 
     kind: Literal[FactKind.TRANSACTION_OFFSETS] = Field(FactKind.TRANSACTION_OFFSETS, exclude=True)

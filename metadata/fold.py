@@ -103,7 +103,8 @@ class PartitionState:
 
     @property
     def last_stable_offset(self) -> int:
-        """All transactions below it have ended. `next_offset` if no transaction is open."""
+        """The offset below which all transactions have ended. `next_offset` if no transaction is
+        open."""
         return self.transactions.stable_end(self.next_offset, self.batches_from)
 
 

@@ -24,7 +24,7 @@ INT, STRING, BOOLEAN = ConfigType.INT, ConfigType.STRING, ConfigType.BOOLEAN
 _DURATION = re.compile(
     r"[+]?P(?=.)([+]?\d+D)?(T(?=.)([+]?\d+H)?([+]?\d+M)?([+]?\d+(\.\d{0,9})?S)?)?", re.I | re.A
 )
-"""What Java's Duration.parse reads, without negative parts."""
+"""Matches the durations that Java's Duration.parse accepts, without negative parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class GroupConfig(ConfigDefinition):
         return f"group.{self.name}" if self.has_synonym else self.name
 
     def bounded(self, text: str) -> str:
-        """As `canonical`, also with the broker's bounds. Raises `InvalidConfigError`."""
+        """Return the value in canonical form, within the broker's bounds. Raises
+        `InvalidConfigError`."""
         value = self.canonical(text)
         kind, _, rest = self.name.partition(".")
         if self.low is not None and int(value) < self.low:
@@ -161,7 +162,8 @@ GROUP_CONFIGS: Mapping[str, GroupConfig] = {config.name: config for config in _C
 
 
 def checked_group_configs(configs: Mapping[str, str]) -> dict[str, str]:
-    """In canonical form. Raises `InvalidConfigError`."""
+    """Return the configs in canonical form, within the broker's bounds. Raises
+    `InvalidConfigError`."""
     for name in configs:
         if name not in GROUP_CONFIGS:
             raise InvalidConfigError(f"Unknown group config name: {name}")

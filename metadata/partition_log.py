@@ -1,7 +1,7 @@
-"""One partition as a view shows it: its tier, and where its batches are in log segments.
+"""The log of a partition in a view: its tier, and the places of its batches in log segments.
 
-Invariants: rows are in offset order, so every look-up is a bisection; batches that are in the
-tier, or end at or before the log start, have no rows; nobody but the fold changes the tier.
+Invariants: rows are in offset order, so every look-up is a bisection. Batches that are in the tier,
+or end at or before the log start, have no rows. Only the fold changes the tier.
 """
 
 from array import array
@@ -23,10 +23,10 @@ from bucketlog.log_format.transactions import PartitionTransactions
 from bucketlog.metadata.tier import Tier
 
 COMPARED_AT_ONCE = 2_000
-"""Batches: half a millisecond."""
+"""Number of batches that are compared in one step, in half a millisecond."""
 _NO_ROWS = array("q")
 _NO_SEGMENTS: list[SegmentId] = []
-"""All empty logs share these columns, because clients may ask for many empty partitions. They never
+"""Columns that all empty logs share, because clients may ask for many empty partitions. They never
 change."""
 
 
@@ -108,7 +108,7 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """All transactions below it have ended. It never decreases."""
+        """The offset below which all transactions have ended. It never decreases."""
         return self.transactions.stable_end(self._end, self._begin)
 
     def readable_end(self, *, committed_only: bool) -> int:
@@ -173,7 +173,8 @@ class PartitionLog:
         return all(self.compared_with(other))
 
     def compared_with(self, other: "PartitionLog") -> Iterator[bool]:
-        """As `begins_with`, some batches at a time. This log may continue in between."""
+        """Compare the logs as `begins_with` does, some batches at a time. This log may grow in
+        between."""
         start = 0
         while True:
             skipped = bisect_right(other._nexts, self._begin)
@@ -198,7 +199,8 @@ class PartitionLog:
         )
 
     def segment_after(self, other: "PartitionLog") -> SegmentId | None:
-        """Where the first batch is that comes after those of `other` here."""
+        """Return the segment of this log's first batch after the batches of `other`; None if there
+        is none."""
         count = len(other._bases) - bisect_right(other._nexts, self._begin)
         return self._segments[count] if count < len(self._segments) else None
 

@@ -1,4 +1,4 @@
-"""What the fold says to those who read the bucket: where each partition's batches are. Pure."""
+"""The tiers of partitions in the fold, for readers of the bucket. Pure."""
 
 from collections.abc import Iterable
 
@@ -9,8 +9,8 @@ from bucketlog.metadata.fold import LogState
 def partition_tiers(
     state: LogState, wanted: Iterable[TopicIdPartition] | None = None
 ) -> dict[TopicIdPartition, PartitionTier]:
-    """Of the `wanted` partitions, which exist, or of every partition; later changes of `state` do
-    not show."""
+    """Return the tiers of the `wanted` partitions, which must exist, or of every partition. The
+    result does not show later changes of `state`."""
     return {
         partition: PartitionTier(entry.log_start, entry.tier.end, tuple(entry.tier.rows))
         for partition in (state.partitions if wanted is None else wanted)

@@ -57,7 +57,7 @@ class ProducerTable(MutableMapping[int, list[ProducedBatch]]):
         self._packed[producer_id] = kept + PACKED_BATCH.pack(*batch)
 
     def packed_batches(self) -> Iterator[tuple[int, bytes]]:
-        """Each batch as producer id and `PACKED_BATCH`; those of a producer oldest first."""
+        """Return each batch as producer id and `PACKED_BATCH`, a producer's oldest batch first."""
         size = PACKED_BATCH.size
         for producer_id, packed in self._packed.items():
             for at in range(0, len(packed), size):
@@ -126,15 +126,15 @@ class IdleLimit(NamedTuple):
 
 
 def is_idle(batches: Sequence[ProducedBatch], since_ms: int) -> bool:
-    """Whether a producer with these batches may be forgotten."""
+    """Return whether a producer with these batches may be forgotten."""
     return all(batch.appended_ms < since_ms for batch in batches)
 
 
 def same_producers(
     one: Producers, other: Producers, *, since_ms: int, times_from_ms: int = 0
 ) -> bool:
-    """Whether two folds of one log agree about producers. Each fold may have forgotten producers
-    whose batches are all from before `since_ms`.
+    """Return whether two folds of one log agree about producers. Each fold may have forgotten
+    producers whose batches are all from before `since_ms`.
 
     A producer that was forgotten and wrote again has fewer batches than in a fold that never
     forgot the producer. The batches in both folds must be equal; batches in only one fold must be

@@ -48,7 +48,7 @@ class QuotaEntity(NamedTuple):
 
 
 class QuotaChange(NamedTuple):
-    """`value` None removes the quota."""
+    """A change of a quota. `value` None removes the quota."""
 
     user: str | None
     client_id: str | None

@@ -12,7 +12,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class ResourceName(NamedTuple):
-    """`name` is empty for all brokers."""
+    """The name of a resource with configs. `name` is empty for all brokers."""
 
     kind: ConfiguredKind
     name: str
@@ -25,7 +25,7 @@ ALL_BROKERS = ResourceName(ConfiguredKind.BROKER, "")
 
 
 class ResourceConfigs:
-    """`version` changes with each change."""
+    """The configs of resources. `version` changes with each change."""
 
     def __init__(self) -> None:
         self._by_resource: dict[ResourceName, dict[str, str]] = {}
@@ -43,7 +43,7 @@ class ResourceConfigs:
         return iter(self._by_resource)
 
     def of(self, resource: ResourceName) -> Mapping[str, str]:
-        """Not to be held over an await."""
+        """Return the configs of the resource. Do not keep the result over an await."""
         return self._by_resource.get(resource, _NONE)
 
     def names(self, kind: ConfiguredKind) -> list[str]:

@@ -27,7 +27,8 @@ class CredentialName(NamedTuple):
 
 
 class SealedCredential(NamedTuple):
-    """`sealed` has the stored key and the server key; `key_id` names the key that seals them."""
+    """A credential. `sealed` has the stored key and the server key; `key_id` names the key that
+    seals them."""
 
     iterations: int
     salt: bytes
@@ -47,8 +48,8 @@ class ScramCredentials:
     __hash__ = None  # type: ignore[assignment]  # values change
 
     def apply(self, fact: CredentialFact) -> None:
-        """A deletion of a credential that is not there changes nothing: two administrators may
-        delete it at the same time."""
+        """Apply the fact. A deletion of a credential that is not there has no effect: two
+        administrators may delete it at the same time."""
         name = CredentialName(fact.user, fact.mechanism)
         match fact:
             case ScramCredentialSet():

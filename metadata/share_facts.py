@@ -22,8 +22,8 @@ STATES = (0, 2, 4)
 DELIVERIES_MAX = 2**15 - 1
 _Deliveries = Annotated[int, Field(ge=0, le=DELIVERIES_MAX)]
 StoredState = Literal[0, 2, 4]
-"""0 available, 2 acknowledged, 4 archived, as in Kafka's persister. Acquired records are stored as
-what they were before."""
+"""The state of stored records: 0 available, 2 acknowledged, 4 archived, as in Kafka's persister.
+Acquired records are stored in their state before."""
 
 
 class ShareTakenRow(NamedTuple):
@@ -57,8 +57,8 @@ class ShareBatchRow(NamedTuple):
 
 
 class ShareWrittenRow(NamedTuple):
-    """`changes` are what is not as before, in ascending order; below `start_offset` all records are
-    acknowledged or archived."""
+    """The state of a share-partition after a write. `changes` are the changed parts, in ascending
+    order. Below `start_offset`, all records are acknowledged or archived."""
 
     topic_id: UUID
     partition: PartitionNumber

@@ -45,7 +45,7 @@ class SharePartition(NamedTuple):
 
     @property
     def completed(self) -> int:
-        """Records at or after the start offset that are acknowledged or archived."""
+        """Number of records at or after the start offset that are acknowledged or archived."""
         return sum(
             each.last - max(each.first, self.start_offset) + 1
             for each in self.batches
@@ -89,10 +89,10 @@ class ShareGroups:
         self.by_group: dict[str, dict[TopicIdPartition, SharePartition]] = {}
         self.partition_count = 0
         self._groups_of: dict[TopicId, set[str]] = {}
-        """Which groups may have state of a topic."""
+        """The groups that may have state of a topic."""
 
     def apply(self, fact: ShareFact, partitions: Collection[TopicIdPartition]) -> None:
-        """Fold one fact; what it says of anything but `partitions` is passed over."""
+        """Fold one fact. Its rows for other partitions than `partitions` have no effect."""
         if isinstance(fact, ShareOffsetsForgotten):
             named = None if fact.topics is None else {TopicId(each.bytes) for each in fact.topics}
             rows = self.by_group.get(fact.group, {})

@@ -22,7 +22,7 @@ MATCHED = frozenset(
         "client_source_port",
     }
 )
-"""What a pattern can be about."""
+"""The properties of clients that a pattern can match."""
 
 
 class _NoEmptyWords:
@@ -57,7 +57,7 @@ SUBSCRIPTION_CONFIGS: Mapping[str, ConfigDefinition] = {config.name: config for 
 
 
 def checked_subscription(configs: Mapping[str, str]) -> dict[str, str]:
-    """In canonical form. Raises `InvalidConfigError`, `ConfigRefusedError`."""
+    """Return the configs in canonical form. Raises `InvalidConfigError`, `ConfigRefusedError`."""
     for name in configs:
         if name not in SUBSCRIPTION_CONFIGS:
             raise ConfigRefusedError(f"Unknown client metrics configuration: {name}")

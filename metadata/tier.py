@@ -14,10 +14,10 @@ from bucketlog.log_format.model import Ticket, TierObject, TierRow
 
 
 class Swap(NamedTuple):
-    """A split (`replaced` empty): batches from `start`, the tier's end, to `end` are in `added`
-    from now on. A rewriting: `added` hold what the rows named `replaced` held, which are side by
-    side, or what is left of it. `cleaned_to` is where key compaction has come to, -1 if it was
-    none."""
+    """A change of a tier. A split (`replaced` empty): batches from `start`, the tier's end, to
+    `end` are in `added` from now on. A rewriting: `added` hold what neighbouring rows named
+    `replaced` held, or what is left of it. `cleaned_to` is the offset that key compaction has
+    reached, -1 for other jobs."""
 
     start: int
     end: int
@@ -78,8 +78,8 @@ class Tier:
         return gone
 
     def row_at(self, offset: int) -> int:
-        """The place of the row that holds `offset`, or of the next one above it; their number
-        where there is none."""
+        """Return the place of the row that holds `offset`, or of the next one above it; the number
+        of rows if there is none."""
         return bisect_right(self.rows, offset, key=lambda row: row.end)
 
 

@@ -1,4 +1,4 @@
-"""Whether a topic may have a name, or configs.
+"""Checks of a topic's name and configs.
 
 Source: Kafka 4.3's Topic.validate, and LogConfig.validate (the order of the checks and the words of
 the errors). A config that is not known is refused, as Kafka refuses it.
@@ -20,12 +20,12 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def list_words(text: str) -> frozenset[str]:
-    """Of a config that is a list, as `cleanup.policy`."""
+    """Return the words of a config that is a list, such as `cleanup.policy`."""
     return frozenset(text.split(",")) if text else frozenset()
 
 
 def check_topic_name(name: str) -> None:
-    """Raises `InvalidTopicNameError`."""
+    """Check the name of a topic. Raises `InvalidTopicNameError`."""
     if name in ("", ".", "..") or not _NAME.fullmatch(name):
         raise InvalidTopicNameError(
             f"topic name {name!r} is not valid", remedy="use letters, digits, '.', '_' and '-'"

@@ -1,4 +1,4 @@
-"""The configs of topics: types, defaults, accepted values, and what has no effect here.
+"""The configs of topics: types, defaults, accepted values, and configs without effect here.
 
 Source: Kafka 4.3's TopicConfig and LogConfig (names, types, defaults, values),
 ThrottledReplicaListValidator, ServerTopicConfigSynonyms. The configs are in the order of
@@ -372,5 +372,5 @@ _CONFIGS = (
     ),
 )
 TOPIC_CONFIGS: Mapping[str, TopicConfig] = {config.name: config for config in _CONFIGS}
-"""All configs are Kafka's, but those in `OWN_CONFIGS`."""
+"""All configs of topics. They are Kafka's, except those in `OWN_CONFIGS`."""
 OWN_CONFIGS = frozenset({ENCRYPTION_KEY_ID, MIRROR_SOURCE, RECORD_VALIDATION})

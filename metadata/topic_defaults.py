@@ -29,7 +29,7 @@ class TopicDefaults:
         self.own: Mapping[str, str] = {
             name: value for name, value in checked.items() if value != TOPIC_CONFIGS[name].default
         }
-        """Those that differ from Kafka's."""
+        """The broker's own defaults that differ from Kafka's."""
         self._of_broker = {name: known.default for name, known in TOPIC_CONFIGS.items()} | checked
         check_together(self._of_broker.__getitem__)
         self._configs = configs
@@ -46,24 +46,25 @@ class TopicDefaults:
         return self._shared
 
     def effective(self, configs: Mapping[str, str], name: str) -> str:
-        """In canonical form. `configs` are the topic's own. An invalid value is ignored."""
+        """Return the value of a topic's config in canonical form. `configs` are the topic's own. An
+        invalid value is ignored."""
         self._follow()
         own = configs.get(name)
         found = None if own is None else _canonical(name, own)
         return self._values[name] if found is None else found
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Whether a topic may have these configs together. Raises `InvalidConfigError`."""
+        """Check that a topic may have these configs together. Raises `InvalidConfigError`."""
         check_together(lambda name: self.effective(configs, name))
 
     def check_shared(self, configs: Mapping[str, str]) -> None:
-        """Whether all brokers may have these defaults, by brokers' names. Raises
+        """Check that all brokers may have these defaults, by brokers' names. Raises
         `InvalidConfigError`."""
         values = {**self._of_broker, **_by_topic_name(configs)}
         check_together(values.__getitem__)
 
     def has_policy(self, configs: Mapping[str, str], word: str) -> bool:
-        """Whether `cleanup.policy` has the word: delete or compact."""
+        """Return whether `cleanup.policy` has the word: delete or compact."""
         self._follow()
         own = configs.get(CLEANUP_POLICY)
         found = None if own is None else _canonical(CLEANUP_POLICY, own)
@@ -82,7 +83,8 @@ class TopicDefaults:
 
 
 def _by_topic_name(configs: Mapping[str, str]) -> dict[str, str]:
-    """Without configs that are not defaults of topics, and invalid values."""
+    """Return the defaults of topic configs, by topic config. Other configs and invalid values are
+    left out."""
     if not configs:
         return {}
     return {

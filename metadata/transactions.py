@@ -78,10 +78,10 @@ class Transactions:
     pending: dict[str, dict[str, Offsets]] = field(default_factory=dict)
     parts: dict[int, set[TopicIdPartition]] = field(default_factory=dict)
     _pending_ids: dict[str, set[str]] = field(default_factory=dict)
-    """By group: the transactional ids that have pending offsets of the group."""
+    """For each group, the transactional ids that have pending offsets of the group."""
     _holders: dict[str, dict[TopicIdPartition, set[str]]] = field(default_factory=dict)
-    """By group and partition: the transactional ids that have a pending offset there. So a commit
-    looks only at the transactions whose offsets it replaces."""
+    """For each group and partition, the transactional ids that have a pending offset there. So a
+    commit looks only at the transactions whose offsets it replaces."""
 
     def initialise(self, segment: SegmentId, fact: ProducerInitialised) -> None:
         """Set the owner of a transactional id. Raises `InvalidDataError`."""
@@ -134,7 +134,7 @@ class Transactions:
         return pending
 
     def forget(self, segment: SegmentId, fact: TransactionalIdsForgotten) -> None:
-        """Raises `InvalidDataError`."""
+        """Forget transactional ids. Raises `InvalidDataError`."""
         for each in fact.ids:
             owner = self.ids.get(each)
             if each in self.pending or (owner is not None and owner.is_kept):
@@ -194,7 +194,8 @@ class Transactions:
         return [self.pending[each][group] for each in holders]
 
     def release(self, group: str, partition: TopicIdPartition) -> list[Offsets]:
-        """As `pending_at`, for a caller that removes the partition from each of them."""
+        """Return the result of `pending_at`, for a caller that removes the partition from each
+        element."""
         released = self.pending_at(group, partition)
         if released:
             self._forget_held(group, partition)
@@ -210,7 +211,7 @@ class Transactions:
         return self._pending_ids.keys()
 
     def is_pending(self, group: str) -> bool:
-        """Whether a transaction that has not ended has offsets of the group."""
+        """Return whether a transaction that has not ended has offsets of the group."""
         return group in self._pending_ids
 
     # Batches ---------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ def _wrong(segment: SegmentId, what: str, transactional_id: str, reason: str) ->
 def note_batch(
     transactions: PartitionTransactions, row: BatchIndex, outcomes: Mapping[int, bool]
 ) -> bool:
-    """Whether a transaction of the partition begins or ends with the batch. Raises
+    """Note a batch. Returns whether a transaction of the partition begins or ends with it. Raises
     `InvalidDataError` for a marker without an outcome."""
     if not row.attributes & CONTROL:
         return transactions.on_batch(row)
@@ -288,8 +289,8 @@ def note_batch(
 
 
 def outcomes_of(segment: SegmentId, facts: Iterable[Fact]) -> dict[int, bool]:
-    """By producer id: whether the transaction that ends in this segment is committed. Raises
-    `InvalidDataError` if a producer's transaction ends twice."""
+    """Return, by producer id, whether the transaction that ends in this segment is committed.
+    Raises `InvalidDataError` if a producer's transaction ends twice."""
     outcomes: dict[int, bool] = {}
     for fact in facts:
         if isinstance(fact, TransactionEnded):
@@ -300,6 +301,6 @@ def outcomes_of(segment: SegmentId, facts: Iterable[Fact]) -> dict[int, bool]:
 
 
 def outcomes_in(index: SegmentIndex) -> dict[int, bool]:
-    """As `outcomes_of`, from the segment's footer."""
+    """Return the same as `outcomes_of`, from the segment's footer."""
     ends = (entry for entry in index.facts if entry.kind == FactKind.TRANSACTION_ENDED)
     return outcomes_of(index.segment, [fact for fact in map(decode_fact, ends) if fact is not None])

@@ -49,7 +49,7 @@ from bucketlog.metadata.waiting import WaitingSegments
 
 
 class ViewChange(NamedTuple):
-    """What one segment changed. `partitions` have new batches. `moved` have a new log start or
+    """The changes by one segment. `partitions` have new batches. `moved` have a new log start or
     tier, or are deleted; of the deleted ones, only those whose logs were in use."""
 
     facts: list[Fact]
@@ -110,7 +110,8 @@ class View:
         return ViewChange(facts, touched, tuple(moved))
 
     def logs(self) -> Mapping[TopicIdPartition, PartitionLog]:
-        """Of partitions that have or had batches: not to be held over an await."""
+        """Return the logs of partitions that have or had batches. Do not keep the result over an
+        await."""
         return self._logs
 
     def _first_log(self, partition: TopicIdPartition) -> PartitionLog:
@@ -159,8 +160,9 @@ class View:
 
     @classmethod
     def of(cls, segments: Iterable[SegmentIndex], checkpoint: Checkpoint | None = None) -> "View":
-        """With the visible segments after `checkpoint` in ticket order. Raises `InvalidDataError`.
-        It takes long where the log is: a thread may do it, and then the view `become` it."""
+        """Return a view of the checkpoint and of the visible segments after it, in ticket order.
+        Raises `InvalidDataError`. This takes long if the log is long. A thread may do it; then
+        another view may `become` the result."""
         fresh = cls()
         fresh._state = restored(checkpoint, keep_producers=False)
         fresh._names = TopicNames(fresh._state.names)
@@ -176,9 +178,9 @@ class View:
         return fresh
 
     def become(self, fresh: "View") -> None:
-        """Show what `fresh` shows, which nobody else uses. Whoever holds a partition's log sees it
-        grow. Raises `InvalidDataError` where less would be shown than before, and stays as it
-        is then."""
+        """Show what `fresh` shows, which nobody else uses. Holders of a partition's log see it
+        grow. Raises `InvalidDataError` if less would be shown than before; the view then stays as
+        it is."""
         for partition, held in self._logs.items():
             found = fresh.log(partition)
             if found is None:
@@ -254,14 +256,14 @@ class View:
         return self._logs.get(partition) or self._empty_log(partition)
 
     def has_dropped(self, log: PartitionLog) -> bool:
-        """Whether the partition was deleted since `log` was looked up."""
+        """Return whether the partition was deleted since `log` was looked up."""
         return self.log(log.partition) is not log
 
     def log_start(self, partition: TopicIdPartition) -> int:
         return self._state.partitions[partition].log_start
 
     def has_offsets(self, group: str) -> bool:
-        """Whether the group has committed or pending offsets."""
+        """Return whether the group has committed or pending offsets."""
         return bool(self._state.groups.get(group)) or self._state.transactions.is_pending(group)
 
     def group_count(self) -> int:
@@ -292,37 +294,37 @@ class View:
 
     @property
     def scram_credentials(self) -> ScramCredentials:
-        """Not to be held over an await."""
+        """The credentials. Do not keep the result over an await."""
         return self._state.scram_credentials
 
     @property
     def acls(self) -> Acls:
-        """Not to be held over an await."""
+        """The ACLs. Do not keep the result over an await."""
         return self._state.acls
 
     @property
     def client_quotas(self) -> ClientQuotas:
-        """Not to be held over an await."""
+        """The quotas of clients. Do not keep the result over an await."""
         return self._state.client_quotas
 
     @property
     def resource_configs(self) -> ResourceConfigs:
-        """Not to be held over an await."""
+        """The configs of other resources than topics. Do not keep the result over an await."""
         return self._state.resource_configs
 
     @property
     def delegation_tokens(self) -> DelegationTokens:
-        """Not to be held over an await."""
+        """The delegation tokens. Do not keep the result over an await."""
         return self._state.delegation_tokens
 
     @property
     def data_keys(self) -> DataKeys:
-        """Not to be held over an await."""
+        """The data keys of topics. Do not keep the result over an await."""
         return self._state.data_keys
 
     @property
     def share_groups(self) -> ShareGroups:
-        """Not to be held over an await."""
+        """The share groups. Do not keep the result over an await."""
         return self._state.share_groups
 
     def unstable_offsets_max(self) -> int:

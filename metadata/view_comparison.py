@@ -1,9 +1,9 @@
-"""Is a checkpoint, folded from the bucket, what a view shows, which was fed by the sequencer? Pure.
+"""Comparison of a checkpoint, folded from the bucket, with a view that the sequencer fed. Pure.
 
-The view continues while it is compared. What it shows more than the checkpoint is explained by the
-segments after it: whoever compares lists them *after* the last step, so that all that the view
-showed in any step is among them. Invariant: what no segment after the checkpoint touches is the
-same in both, or named.
+The view continues while it is compared. The segments after the checkpoint explain what the view
+shows beyond the checkpoint. The caller must list these segments *after* the last step, so that they
+include everything that the view showed in any step. Invariant: what no segment after the checkpoint
+touches is the same in both, or is named.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -48,8 +48,9 @@ SHOWN_MAX = 5
 
 
 class ViewComparison:
-    """Go through `steps`, then ask what is `unexplained`. The view has caught up with all that the
-    checkpoint covers. To make one takes long and leaves the view alone: a thread may do it."""
+    """A comparison: go through `steps`, then ask for what is `unexplained`. The view must have
+    caught up with everything that the checkpoint covers. Creating a comparison takes long and does
+    not touch the view: a thread may do it."""
 
     def __init__(self, view: View, checkpoint: Checkpoint) -> None:
         self._view = view
@@ -65,7 +66,7 @@ class ViewComparison:
         """Committed offsets that differ, by group."""
         self._partitions: list[TopicIdPartition] = []
         self._tiers: set[TopicIdPartition] = set()
-        """Whose tier or log start differs."""
+        """Partitions whose tier or log start differs."""
         self._transactions: set[TopicIdPartition] = set()
         """Partitions whose open or aborted transactions differ."""
         self._ids: set[str] = set()
@@ -165,7 +166,7 @@ class ViewComparison:
         yield
 
     def unexplained(self, after: Iterable[SegmentIndex]) -> list[str]:
-        """What differs though nothing in the segments after the checkpoint says so."""
+        """Return the differences that no segment after the checkpoint explains."""
         topics: set[TopicId] = set()
         groups: set[str] = set()
         tiers: set[TopicIdPartition] = set()
@@ -245,7 +246,7 @@ class _SecurityNames:
     configured: set[ResourceName] = field(default_factory=set)
 
     def note(self, fact: SecurityFact | DataKeyCreated | TokenFact | ConfigsAltered) -> None:
-        """What the fact may have changed."""
+        """Note the names that the fact may have changed."""
         if isinstance(fact, CredentialFact):
             self.credentials.add(CredentialName(fact.user, fact.mechanism))
         elif isinstance(fact, AclFact):
@@ -262,7 +263,7 @@ class _SecurityNames:
             self.data_keys.add((TopicId(fact.topic_id.bytes), fact.key_id))
 
     def named_without(self, others: "_SecurityNames", topics: Container[TopicId]) -> Iterator[str]:
-        """Those that are not among `others`, without data keys of `topics`."""
+        """Return the names that are not among `others`, without data keys of `topics`."""
         for name in sorted(self.credentials - others.credentials):
             yield f"the credential {name.mechanism} of user {name.user!r}"
         for acl in sorted(self.acls - others.acls):

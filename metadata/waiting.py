@@ -9,15 +9,16 @@ from bucketlog.log_format.model import SegmentId, WaitingSegment
 
 
 class WaitingSegments:
-    """In an order in which each comes after those before it of the same partitions. Some that hold
-    nothing any more are among them."""
+    """Waiting segments. Segments of the same partition keep their order. Some of the segments no
+    longer hold waiting batches."""
 
     def __init__(self) -> None:
         self._segments: deque[WaitingSegment] = deque()
 
     @classmethod
     def of_checkpoint(cls, checkpoint: Checkpoint) -> Self:
-        """In ticket order. When they were created is not known: no later than the checkpoint."""
+        """Return the segments of a checkpoint, in ticket order. The time of creation is unknown,
+        but is not after the checkpoint's; the checkpoint's is used."""
         found = cls()
         sizes: dict[tuple[int, int, int, int], int] = {}
         epochs = [row.epoch for row in checkpoint.writers]
@@ -32,16 +33,17 @@ class WaitingSegments:
         return found
 
     def append(self, segment: WaitingSegment) -> None:
-        """The newest."""
+        """Add the newest segment."""
         self._segments.append(segment)
 
     def forget_before(self, oldest: Set[SegmentId]) -> None:
-        """`oldest`: where the first batch of each partition is that is in no tier."""
+        """Forget the segments before the first one in `oldest`: the segments of the first batch of
+        each partition that is in no tier."""
         while self._segments and self._segments[0].segment not in oldest:
             self._segments.popleft()
 
     def __iter__(self) -> Iterator[WaitingSegment]:
-        """Not to be held over an await."""
+        """Return the segments, the oldest first. Do not keep the iterator over an await."""
         return iter(self._segments)
 
     def __len__(self) -> int:

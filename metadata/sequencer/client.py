@@ -62,7 +62,7 @@ STAGE_CHUNK = 2000
 
 
 class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
-    """One shard's sequencer on one Redis, which may be replaced by another one (`use`).
+    """The sequencer of one shard, on a Redis that may be replaced by another one (`use`).
 
     `stream_segments_max` bounds the entries of the stream, and `stream_bytes_max` the bytes of
     their footers (the newest entry always stays).
@@ -92,7 +92,8 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         self._server_clock = ServerClock(lambda: self._guard(self._redis.time()))
         self._last_ticket: Ticket | None = None
         self._asked: dict[WriterId, tuple[str, Ticket | None]] = {}
-        """By writer: its last request to reserve, and the last ticket known when it was made."""
+        """For each writer, its last request to reserve, and the last ticket known when it was
+        made."""
 
     def use(self, redis: Redis) -> None:
         super().use(redis)
@@ -150,11 +151,11 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         )
 
     async def leave(self, node_id: int, incarnation: str) -> None:
-        """From now on nobody has to wait for this broker."""
+        """Forget the broker: nobody has to wait for it from now on."""
         await self._run(SequencerVerb.LEAVE, node_id, incarnation)
 
     async def check_state(self, epoch: int) -> None:
-        """Raises `SequencerLostError` if the epoch's state is not there any more."""
+        """Check the epoch's state. Raises `SequencerLostError` if it is not there any more."""
         status, *rest = await self._run(SequencerVerb.CHECK_STATE, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
@@ -165,7 +166,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         return int(rest[0]) if status == "ok" else None
 
     async def position(self, epoch: int) -> Position:
-        """Where the epoch is, at one moment: for a broker that joins."""
+        """Return the position of the epoch at one moment, for a broker that joins."""
         status, *rest = await self._run(SequencerVerb.POSITION, epoch)
         if status != "ok":
             self._raise_lost(status, rest)
@@ -188,8 +189,8 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             raise
 
     async def activate(self, activation: Activation) -> None:
-        """Stage the folded state, then make it the sequencer's. Raises `SequencerLostError` where
-        it is refused: the epoch is then wasted and a higher one must be claimed."""
+        """Stage the folded state, then make it the sequencer's. Raises `SequencerLostError` if it
+        is refused: the epoch is then wasted, and a higher one must be claimed."""
         counts = []
         staged = [f"{self._prefix}staged:{activation.nonce}:{name}" for name in STAGED]
         now_ms = await self._asked_ms()
@@ -301,7 +302,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
     async def publish(
         self, epoch: int, segment: SegmentId, *, footer: bytes, object_size_bytes: int
     ) -> PublishResult:
-        """Tell that the segment's object is in the bucket, whoever wrote it; `footer` has the
+        """Publish a segment whose object is in the bucket, whoever wrote it. `footer` has the
         trailer."""
         status, *rest = await self._run(
             SequencerVerb.PUBLISH,

@@ -43,7 +43,7 @@ class _Content(BaseModel):
 
 
 def is_host(text: str) -> bool:
-    """Whether `text` is a host name, an IPv4 or an IPv6 address."""
+    """Return whether `text` is a host name, an IPv4 or an IPv6 address."""
     if len(text) > HOST_CHARS_MAX:
         return False
     if ":" not in text:

@@ -1,8 +1,8 @@
-"""The sequencer's verbs for consumer groups: who coordinates one, and what was stored of it.
+"""The sequencer's verbs for consumer groups: the coordinator of a group, and its stored state.
 
 Invariant: a group has one coordinator at a time, the one that took it last. Each taking gives a
-term that was never given before in the epoch; whoever holds an earlier one stores nothing and
-commits nothing any more. All is gone with the epoch: members join anew then.
+term that was never given before in the epoch. A coordinator with an earlier term can no longer
+store or commit anything. All of this ends with the epoch: members then join anew.
 """
 
 import ormsgpack
@@ -18,7 +18,7 @@ from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 
 NO_TERM = 0
-"""Of a group that was forgotten while entries of it were open."""
+"""The term of a group that was forgotten while entries of it were open."""
 
 
 class GroupVerbs(ScriptRunner):
@@ -74,8 +74,8 @@ class GroupVerbs(ScriptRunner):
         return self._is_owned(status, rest)
 
     async def forget_group(self, epoch: int, group: str, term: int) -> bool:
-        """Let go of all that is stored of the group, and of its term; may be repeated. False: it
-        was taken since."""
+        """Delete everything that is stored of the group, and its term; may be repeated. Returns
+        False if another coordinator has taken the group since."""
         status, *rest = await self._run(SequencerVerb.FORGET_GROUP, epoch, group, term)
         return self._is_owned(status, rest)
 

@@ -8,7 +8,7 @@ PLAINTEXT_LISTENER = "PLAINTEXT"
 
 
 class ListenerAddress(NamedTuple):
-    """How clients of one listener reach a broker."""
+    """The address by which clients of one listener reach a broker."""
 
     name: str
     host: str
@@ -16,7 +16,7 @@ class ListenerAddress(NamedTuple):
 
 
 class BrokerAddress(NamedTuple):
-    """How clients reach a broker, and where it is ('' where zones mean nothing).
+    """The addresses by which clients reach a broker, and its zone ('' if zones mean nothing).
 
     `host` and `port` are for brokers of releases without `listeners`. A broker of such a release
     has no `listeners`, and is reached there through the listener PLAINTEXT."""
@@ -81,7 +81,8 @@ class LiveBrokers(NamedTuple):
 
 
 class NodeIdConflict(NamedTuple):
-    """Another live incarnation has the node id; its last heartbeat was `age_ms` ago."""
+    """The answer that another live incarnation has the node id. Its last heartbeat was `age_ms`
+    ago."""
 
     node_id: int
     incarnation: str

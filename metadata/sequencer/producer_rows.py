@@ -15,7 +15,8 @@ TOO_MANY_PRODUCERS = BatchStatus.TOO_MANY_PRODUCERS.value
 
 
 class ProducerRows:
-    """There is one row for each producer and partition. At `limit`, new rows are refused."""
+    """The rows of producers in the sequencer, one for each producer and partition. At `limit`, new
+    rows are refused."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -1,4 +1,4 @@
-"""What errors of Redis mean to the sequencer's callers. Pure.
+"""Meaning of Redis' errors for the sequencer's callers. Pure.
 
 Invariant: `SequencerUnavailableError` means that the state is unchanged; `SequencerLostError` means
 that a script may have made only half of its writes.
@@ -28,8 +28,8 @@ from bucketlog.log_format.errors import (
 from bucketlog.metadata.sequencer.redis_tls import TlsProblem
 
 HALF_WAY = ("user_script:", "WRONGTYPE")
-"""How the message of a script begins that ended in its own error: it may have written half,
-and must not be repeated. A full or busy server refuses a script's first write instead."""
+"""Beginnings of messages of scripts that ended in their own error. Such a script may have written
+half, and must not be repeated. A full or busy server refuses a script's first write instead."""
 NOT_THE_PRIMARY = (
     ReadOnlyError,
     MasterDownError,
@@ -41,14 +41,14 @@ NOT_THE_PRIMARY = (
 """Answers of a server that does not have the shard's keys, or not for itself: it has done nothing,
 and another one will. (One that loads its data is out of reach for redis-py.)"""
 CLOSED_TRANSPORT = "the handler is closed"
-"""How uvloop says that a connection was lost before it was written to: nothing was sent."""
+"""The message of uvloop if a connection was lost before it was written to: nothing was sent."""
 LOST_REMEDY = "brokers begin a new epoch from the bucket by themselves"
 
 
 def translated(error: Exception, tls: TlsProblem | None, *, is_start_complete: bool) -> Exception:
-    """The error that callers get. `tls`: what TLS has to do with it. `is_start_complete`: whether
-    logins, permissions and certificates were good once, so that the broker waits until somebody
-    changes them back."""
+    """Return the error that callers get. `tls` is how TLS may have caused it. `is_start_complete`:
+    logins, permissions and certificates were good once, so the broker waits until somebody changes
+    them back."""
     refused = SequencerUnavailableError if is_start_complete else ConfigurationError
     match error:
         case AuthenticationError():

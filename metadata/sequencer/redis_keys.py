@@ -1,9 +1,9 @@
-"""Every key bucketlog keeps in Redis: name, type, owner, lifetime (docs/format/redis.md).
+"""All keys that bucketlog keeps in Redis: name, type, owner, lifetime (docs/format/redis.md).
 
 All keys of a shard share one hash tag, hence one slot: `bucketlog:{<cluster id>/<shard>}:<name>`.
-Every script gets all of them in the order declared here. None has an expiry: what is old is said
-by scripts, which are given the time. All but `brokers` live from an epoch's activation to the
-next one.
+Every script gets all of them in the order declared here. None has an expiry: scripts decide what is
+old, by the time that they are given. All keys except `brokers` live from an epoch's activation to
+the next one.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ ALWAYS_THERE = tuple(
 so that a key that was lost is never taken for an empty one."""
 
 STAGED = ("topics", "partitions", "producers", "txns", "txn_parts", "txn_deadlines")
-"""What an activation loads beforehand, under `staged:<attempt>:<name>`."""
+"""The keys that an activation loads beforehand, under `staged:<attempt>:<name>`."""
 
 
 def key_prefix(cluster_id: str, shard: int) -> str:

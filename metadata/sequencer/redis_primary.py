@@ -1,9 +1,9 @@
-"""Which server is the primary of the sequencer's keys.
+"""Locators of the server that is the primary of the sequencer's keys.
 
 All keys of a shard are in one hash slot (`redis_keys.py`), so there is one primary at a time,
 however Redis is deployed: the server that a URL names, the one that the sentinels name, or the
-owner of the slot in a Redis Cluster. Nothing rests on the answers being right: a server that is not
-the epoch's is found out by the scripts.
+owner of the slot in a Redis Cluster. Safety does not depend on the answers: the scripts find out if
+a server is not the epoch's.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Address(NamedTuple):
 
 class Locator(Protocol):
     async def locate(self, key: str) -> Address:
-        """Where the primary is that has `key`. Raises `RedisError`."""
+        """Return the address of the primary that has `key`. Raises `RedisError`."""
         ...
 
     async def aclose(self) -> None: ...
@@ -43,8 +43,8 @@ MakeClient = Callable[[Address], Redis]
 async def _answers(
     asked: Sequence[Awaitable[T]], whom: str, *, agreeing: Callable[[list[T]], int]
 ) -> list[T]:
-    """Of so many that more than half of all that were asked are `agreeing`, or of all who answer.
-    Raises the last error where nobody does."""
+    """Return answers as soon as more than half of all that were asked agree, otherwise all answers.
+    `agreeing` counts the answers that agree. Raises the last error if nobody answers."""
     answers: list[T] = []
     last: Exception | None = None
     tasks = [asyncio.ensure_future(one) for one in asked]
@@ -142,6 +142,7 @@ def _most_named(
 
 
 def _address(member: Sequence[Any], asked: Address) -> Address:
-    """A node that does not know its own name is where it was asked."""
+    """Return a node's address. A node that does not know its own name has the address that was
+    asked."""
     host = (member[0] or b"").decode()
     return Address(host if host not in ("", "?") else asked.host, int(member[1]))

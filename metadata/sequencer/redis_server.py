@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 MASTER = "master"
 _PACKER = HiredisRespSerializer()
-"""Of commands: redis-py's synchronous connections use it, and its asynchronous ones do not. For a
-script, it takes a third of the time."""
+"""Packs commands. redis-py's synchronous connections use it, and its asynchronous ones do not. For
+a script, it takes a third of the time."""
 FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
 """The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
 contain these bytes."""
@@ -90,7 +90,7 @@ class PrimaryPool(BlockingConnectionPool):
         self._term += 1
 
     def tls_problem(self, error: Exception) -> TlsProblem | None:
-        """What TLS has to do with the error of a call; None if nothing is known."""
+        """Return how TLS may have caused the error of a call; None if nothing is known."""
         if self._tls is None and not self._may_need_tls:
             return None
         return tls_problem(error, uses_tls=self._tls is not None)
@@ -239,8 +239,8 @@ class ScriptRunner:
             await self._client.aclose()
 
     async def check_server(self) -> ServerIdentity:
-        """Identity, after refusing a server that may evict (`ConfigurationError`), and one that is
-        no primary now (`SequencerUnavailableError`)."""
+        """Return the server's identity. Refuses a server that may evict (`ConfigurationError`), and
+        one that is not a primary now (`SequencerUnavailableError`)."""
         memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
         policy = memory.get("maxmemory_policy")
         if policy != "noeviction":
@@ -264,13 +264,14 @@ class ScriptRunner:
         )
 
     def note_start_complete(self) -> None:
-        """Login and permissions were good for all that a start needs. What is refused from now on
-        is waited for: somebody changes them, and will not have to restart brokers after it."""
+        """Note that login and permissions were good for everything that a start needs. After later
+        refusals, the broker waits: somebody changes the rights, and need not restart brokers after
+        it."""
         self._is_start_complete = True
 
     async def follow_primary(self, interval_ms: int) -> None:
-        """Notice in time that another server has become the primary; returns at once where it is
-        always the same."""
+        """Notice in time that another server has become the primary. Returns at once if the primary
+        is always the same server."""
         if self._pool is not None:
             await self._pool.follow(interval_ms)
 

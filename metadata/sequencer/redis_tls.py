@@ -21,9 +21,9 @@ logger = logging.getLogger(__name__)
 FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 """The URL's options that name files."""
 UNANSWERED = "Timeout connecting"
-"""How redis-py's error begins when a connection or its handshake took too long."""
+"""The beginning of redis-py's error if a connection or its handshake took too long."""
 CLOSED = "Connection closed by server"
-"""What redis-py's error contains when the server closed the connection without an answer."""
+"""Text in redis-py's error if the server closed the connection without an answer."""
 OF_CERTIFICATES = ("CERTIFICATE", "UNKNOWN_CA")
 """Words of the alerts by which a server refuses a certificate."""
 
@@ -31,8 +31,8 @@ Marks = tuple[tuple[int, int, int] | None, ...]
 
 
 class RedisTls(RedisSSLContext):
-    """What redis-py asks for the context of each new connection. Raises `ConfigurationError`,
-    which names the option, if the files do not work at first."""
+    """The object that redis-py asks for the context of each new connection. Raises
+    `ConfigurationError`, which names the option, if the files do not work at first."""
 
     def __init__(self, options: RedisSSLContext) -> None:
         for name in RedisSSLContext.__slots__:
@@ -59,7 +59,8 @@ class RedisTls(RedisSSLContext):
         return self._context
 
     def _look(self) -> Marks:
-        """What changes when a file is replaced or written, also behind a link."""
+        """Return marks of the files, which change when a file is replaced or written, also behind a
+        link."""
         return tuple(_mark(file) for file in self._files.values())
 
     def _load(self) -> ssl.SSLContext:
@@ -112,8 +113,8 @@ def _mark(file: str) -> tuple[int, int, int] | None:
 
 
 class TlsProblem(NamedTuple):
-    """`is_setting`: the settings of the broker or of Redis are wrong, so that a retry is in vain
-    until somebody changes them."""
+    """A problem with TLS. `is_setting`: the settings of the broker or of Redis are wrong, so a
+    retry is in vain until somebody changes them."""
 
     message: str
     remedy: str
@@ -121,8 +122,8 @@ class TlsProblem(NamedTuple):
 
 
 def tls_problem(error: BaseException, *, uses_tls: bool) -> TlsProblem | None:
-    """What TLS has to do with an error of a connection that uses TLS, or should use it. None:
-    nothing is known."""
+    """Return how TLS may have caused the error of a connection that uses TLS, or should use it.
+    None: nothing is known."""
     if not uses_tls:
         if not any(
             isinstance(one, ConnectionResetError) or CLOSED in str(one) for one in _chain(error)

@@ -84,7 +84,8 @@ def connect_endpoint(
 
 
 def _parse_locator(url: str, ours: dict[str, Any]) -> tuple[dict[str, Any], Locator | None]:
-    """What connections to the server are made of, and who says where it is."""
+    """Return the arguments of connections to the server, and the locator that finds the server.
+    None: the URL names the server."""
     parts = urlsplit(url)
     scheme, login = parts.scheme, parts.netloc.rpartition("@")[0]
     options = parse_qsl(parts.query)
@@ -136,7 +137,7 @@ def _addresses(netloc: str, port: int) -> list[Address]:
 
 
 def _client(values: dict[str, Any], address: Address) -> Redis:
-    """Of one server that is asked where the primary is."""
+    """Return a client of one server that is asked for the primary."""
     own = {**values, "host": address.host, "port": address.port}
     connection: type[AbstractConnection] = own.pop("connection_class", Connection)
     return Redis.from_pool(

@@ -1,4 +1,4 @@
-"""What the sequencer is asked and what it answers, as values."""
+"""Requests to the sequencer, and its answers, as values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,8 +82,9 @@ class PublishStatus(StrEnum):
 
 
 class PublishResult(NamedTuple):
-    """`fenced_seq` is where the writer was fenced, -1 unless the status is VOID. `number` is the
-    segment's number in the stream, -1 unless the status is VISIBLE."""
+    """The answer to a publication. `fenced_seq` is where the writer was fenced, -1 unless the
+    status is VOID. `number` is the segment's number in the stream, -1 unless the status is
+    VISIBLE."""
 
     status: PublishStatus
     fenced_seq: int = -1
@@ -96,8 +97,8 @@ class FenceStatus(StrEnum):
 
 
 class FenceResult(NamedTuple):
-    """`first` is the seq at which the writer is fenced. In a refusal, it is the writer's first
-    pending seq, or the writer's next seq if none is pending."""
+    """The answer to a fencing. `first` is the seq at which the writer is fenced. In a refusal, it
+    is the writer's first pending seq, or the writer's next seq if none is pending."""
 
     status: FenceStatus
     first: int
@@ -119,8 +120,8 @@ class OverdueWriter(NamedTuple):
 
 
 class Position(NamedTuple):
-    """One moment of an epoch. Visible at it: every committed segment with a ticket below
-    `next_ticket` that is not open; the stream continues after number `visible`."""
+    """A moment of an epoch. At this moment, every committed segment is visible that has a ticket
+    below `next_ticket` and is not open. The stream continues after number `visible`."""
 
     visible: int
     next_ticket: int
@@ -128,9 +129,9 @@ class Position(NamedTuple):
 
 
 class WantedBatch(NamedTuple):
-    """`producer_id` is decimal text, '' without idempotence: Lua's numbers are doubles.
-    `placed_at`: the base offset that a mirrored batch must get. Then, `record_count` is the number
-    of offsets, and there is no producer id."""
+    """A batch of a reservation. `producer_id` is decimal text, '' without idempotence: Lua's
+    numbers are doubles. `placed_at`: the base offset that a mirrored batch must get. Then,
+    `record_count` is the number of offsets, and there is no producer id."""
 
     record_count: int
     producer_id: str
@@ -142,7 +143,8 @@ class WantedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class WantedPartition:
-    """Without batches it asks for a stamp alone: the high watermark shown."""
+    """A partition of a reservation. Without batches, it asks only for a stamp: the high watermark
+    shown."""
 
     topic_name: str
     topic_id: TopicId
@@ -151,8 +153,8 @@ class WantedPartition:
 
 
 class WantedTopicChange(NamedTuple):
-    """`verb`: create, delete, grow or configure; `partitions` is the new total (0 for delete and
-    configure)."""
+    """A change of a topic. `verb`: create, delete, grow or configure; `partitions` is the new total
+    (0 for delete and configure)."""
 
     verb: str
     topic_name: str
@@ -190,9 +192,9 @@ WantedFact: TypeAlias = (
 
 
 class BatchAnswer(NamedTuple):
-    """`number` is the base offset of an OK, DUPLICATE or OPEN batch. For an OUT_OF_ORDER or
-    UNKNOWN_PRODUCER batch, it is the expected first sequence; for a MISPLACED batch, it is the end
-    of the partition; for all others -1."""
+    """The answer for a batch. `number` is the base offset of an OK, DUPLICATE or OPEN batch. For an
+    OUT_OF_ORDER or UNKNOWN_PRODUCER batch, it is the expected first sequence; for a MISPLACED
+    batch, it is the end of the partition; for all others -1."""
 
     status: BatchStatus
     number: int
@@ -208,9 +210,10 @@ class BatchAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Answers are in the order of the request. `ticket` is None where there is nothing to write:
-    the writer's seq is then not used. `hw_stamps`: -1 where a partition got nothing. `changes`: by
-    the number of the fact, what OK and DONE entries of transactional ids come to."""
+    """The answers to a reservation, in the order of the request. `ticket` is None if there is
+    nothing to write: the writer's seq is then not used. `hw_stamps`: -1 if a partition got nothing.
+    `changes`: by the number of the fact, the results of OK and DONE entries of transactional
+    ids."""
 
     ticket: Ticket | None
     low_ticket: int
@@ -230,7 +233,7 @@ class ServerIdentity(NamedTuple):
 
 
 class VisibleSegment(NamedTuple):
-    """One entry of the stream; its number is dense within an epoch. `footer` has the trailer."""
+    """An entry of the stream. Its number is dense within an epoch. `footer` has the trailer."""
 
     epoch: int
     number: int
@@ -241,7 +244,8 @@ class VisibleSegment(NamedTuple):
 
 
 class GroupTakeover(NamedTuple):
-    """A group is this broker's: under `term` alone it is stored and its offsets are committed.
+    """The term of a group that this broker has taken. Only under `term` can the group be stored and
+    its offsets committed.
 
     `revision` (0 at first) and `snapshot` are what was last stored. `open_tickets`: entries of
     earlier coordinators that are neither visible nor void; until `Position.open_tickets` has none

@@ -87,7 +87,7 @@ def staged_records(state: LogState, now_ms: int) -> tuple[dict[str, bytes], ...]
 
 
 def _serials(state: LogState) -> dict[int, int]:
-    """By producer id: the serial of the open transaction, else of the next one."""
+    """Return, by producer id, the serial of the open transaction, or else of the next one."""
     return {
         producer_id: owner.serial
         for owner in state.transactions.ids.values()
@@ -150,8 +150,8 @@ def _producer(producer_id: int) -> str:
 def _txn_record(
     state: LogState, transactional_id: str, owner: TransactionalId, now_ms: int
 ) -> dict[str, Any]:
-    """As in `lua/transaction_records.lua`. `forgiving`: what a version 1 client had added to its
-    transaction may have been known to the last sequencer alone."""
+    """Return the record as in `lua/transaction_records.lua`. `forgiving`: perhaps only the last
+    sequencer knew the partitions that a version 1 client had added to its transaction."""
     pending = state.transactions.pending.get(transactional_id, {})
     is_ongoing = _is_ongoing(state, transactional_id, owner)
     return {

@@ -121,7 +121,7 @@ def _listed(row: Sequence[Any]) -> ListedTransaction:
 
 
 def _parts(packed: str) -> tuple[tuple[str, int], ...]:
-    """From 'topic name/topic id:partition;' each."""
+    """Parse a text of 'topic name/topic id:partition;' for each partition."""
     found = []
     for part in packed.split(";")[:-1]:
         name, _, rest = part.partition("/")

@@ -1,4 +1,4 @@
-"""What the sequencer is asked about transactional ids, and what it answers, as values.
+"""Requests to the sequencer about transactional ids, and its answers, as values.
 
 Producer ids are decimal text in requests, because Lua's numbers are doubles; '' for none. The rules
 are those of `lua/transaction_rules.lua`.
@@ -43,7 +43,7 @@ class ProducerPair(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether a pair like this is ever given."""
+        """Whether the sequencer ever gives such a pair."""
         return self.producer_id >= 0 and self.epoch >= 0
 
 
@@ -158,7 +158,7 @@ def pair_of(producer: str, epoch: int) -> ProducerPair | None:
 
 
 def read_change(answer: Sequence[Any]) -> TransactionChange | None:
-    """The change in the answer `[status, …]` to an entry; None where there is none."""
+    """Return the change in the answer `[status, …]` to an entry; None if there is none."""
     if len(answer) < 3:
         return None
     pair = ProducerPair(int(answer[1]), answer[2])

@@ -1,8 +1,8 @@
-"""The sequencer's verbs for transactional ids, but for entries of the log, which `reserve` takes.
+"""The sequencer's verbs for transactional ids, without entries of the log, which `reserve` takes.
 
-Invariant: nothing that these verbs say or change is in the log. What an older sequencer answers
-may be wrong: whoever tells a client that it is fenced, or that nothing is open, first checks that
-no later epoch is claimed.
+Invariant: nothing that these verbs answer or change is in the log. An older sequencer's answers may
+be wrong. So before a broker reports to a client that it is fenced, or that nothing is open, it
+checks that no later epoch is claimed.
 """
 
 from collections.abc import Sequence
@@ -74,8 +74,9 @@ class TransactionVerbs(ScriptRunner):
     async def bind_end(
         self, epoch: int, transactional_id: str, pair: ProducerPair, *, is_commit: bool
     ) -> BoundEnd | FactStatus:
-        """The transaction that a version 1 EndTxn is for. Otherwise its final answer (DONE: the
-        transaction has ended so already), or WAIT: the client is to ask again."""
+        """Return the transaction that a version 1 EndTxn is for. Otherwise, return its final answer
+        (DONE: the transaction has ended like this already), or WAIT: the client should ask
+        again."""
         status, *rest = await self._run(
             SequencerVerb.BIND_END,
             epoch,
@@ -87,7 +88,7 @@ class TransactionVerbs(ScriptRunner):
         return BoundEnd(rest[0]) if status == "bound" else self._status(status, rest)
 
     async def overdue_transactions(self, epoch: int, *, count: int) -> TransactionAges:
-        """At most `count` transactions whose timeout has passed, and the age of the oldest
+        """Return at most `count` transactions whose timeout has passed, and the age of the oldest
         transaction with two-phase commit. Raises `SequencerError`."""
         now_ms = await self._clock_ms()
         status, *rest = await self._run(SequencerVerb.OVERDUE_TRANSACTIONS, epoch, now_ms, count)

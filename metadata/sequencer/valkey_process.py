@@ -44,8 +44,8 @@ _LAUNCH = Path(__file__).with_name("valkey_launch.py")
 
 @dataclass(frozen=True, slots=True)
 class ValkeySettings:
-    """`bind` is the address to listen on, `port` 0 is any free one. `host` is what other brokers
-    connect to."""
+    """Settings of a Valkey. `bind` is the address to listen on, `port` 0 is any free one. `host` is
+    the address for other brokers."""
 
     bind: str
     host: str
@@ -161,8 +161,8 @@ def _spawn(binary: Path, settings: ValkeySettings, port: int, password: str) -> 
 
 
 async def _accepts(server: ValkeyProcess, bind: str) -> bool:
-    """Whether the server accepts the login before it exits or the time is up. Another program that
-    listens on the port does not accept the login."""
+    """Return whether the server accepts the login before it exits or the time is up. Another
+    program that listens on the port does not accept the login."""
     login = f"AUTH {USER} {server.endpoint.password}\r\n".encode()
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
