@@ -1,4 +1,4 @@
-"""What a server-side assignor reads: members, their topics, and the assignment before. Pure."""
+"""Input of a server-side assignor: members, their topics, and the assignment before. Pure."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
@@ -8,13 +8,13 @@ from bucketlog.log_format.model import TopicId
 Assignment: TypeAlias = Mapping[TopicId, frozenset[int]]
 """Partition numbers by topic, without empty sets."""
 Assignments: TypeAlias = dict[str, Assignment]
-"""By member id."""
+"""Assignments by member id."""
 NOTHING: Assignment = {}
 
 
 class MemberSpec(NamedTuple):
-    """`topics`: subscribed topics that exist. `assigned`: the member's part of the target
-    assignment so far."""
+    """A member for an assignor. `topics`: subscribed topics that exist. `assigned`: the member's
+    part of the target assignment so far."""
 
     topics: frozenset[TopicId]
     assigned: Assignment
@@ -22,8 +22,8 @@ class MemberSpec(NamedTuple):
 
 
 class AssignorInput(NamedTuple):
-    """`partitions`: number of partitions, at least of each subscribed topic. The order of `members`
-    decides between equal choices."""
+    """The input of an assignor. `partitions`: number of partitions, at least of each subscribed
+    topic. The order of `members` decides between equal choices."""
 
     members: Mapping[str, MemberSpec]
     partitions: Mapping[TopicId, int]

@@ -1,8 +1,8 @@
-"""The `uniform` assignor, where members subscribe to different topics. Pure.
+"""The `uniform` assignor for members that subscribe to different topics. Pure.
 
-Partitions that nobody has go to the subscribers that have least. Then the topics are balanced in
-rounds: the subscribers that have most give partitions to those that have least, until no round
-changes anything, or after `ROUNDS_MAX`. Source: KIP-848, Kafka's
+First, free partitions go to the subscribers that have fewest. Then the topics are balanced in
+rounds: the subscribers that have most give partitions to those that have fewest. This ends when a
+round changes nothing, or after `ROUNDS_MAX`. Source: KIP-848, Kafka's
 UniformHeterogeneousAssignmentBuilder, with its order of topics and members.
 """
 
@@ -45,7 +45,7 @@ class _Loads:
         return self._order[self._next_low - 1]
 
     def next_highest(self) -> int | None:
-        """None: no member has a partition to give."""
+        """Return the next member of the upper group. None: no member has a partition to give."""
         if self._next_high < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
                 self._high_level = self._load(self._high_start - 1)

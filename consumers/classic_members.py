@@ -43,7 +43,8 @@ from bucketlog.log_format.errors import InvalidDataError
 
 
 class JoinOutcome(NamedTuple):
-    """`downgrade`: the classic group that has taken the place of this one."""
+    """The outcome of a join. `downgrade`: the classic group that has taken the place of this
+    one."""
 
     response: JoinResponse
     downgrade: Group | None = None
@@ -138,7 +139,7 @@ def heartbeat(group: ModernGroupState, identity: CallerIdentity, now_ms: int) ->
 
 
 def _waits(group: ModernGroupState, member: ModernMember) -> bool:
-    """Whether a partition of the member's target is still another's."""
+    """Return whether a partition of the member's target still belongs to another member."""
     return any(
         number not in member.owned.get(topic, {}) and not group.members.is_free(topic, number)
         for topic, numbers in group.targets(member.member_id).items()

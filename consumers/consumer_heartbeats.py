@@ -29,7 +29,7 @@ class ConsumerHeartbeats:
     async def heartbeat(
         self, group_id: str, request: ModernHeartbeat, may_describe: MayDescribe
     ) -> HeartbeatAnswer | GroupRefusal:
-        """`may_describe`: whether the member may see a topic."""
+        """Handle a heartbeat. `may_describe`: whether the member may see a topic."""
         coordinator = self._coordinator
         async with coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):

@@ -1,4 +1,4 @@
-"""A group that this broker coordinates, as long as nobody else has taken it.
+"""A group that this broker coordinates, until another broker takes it.
 
 Invariant: no answer contains what is not stored. Whatever is answered after a change waits until a
 revision that has the change is stored, or until the group is lost: then it is never sent.
@@ -18,12 +18,12 @@ from bucketlog.log_format.model import TopicIdPartition
 from bucketlog.metadata.committed_offset import CommittedOffset
 
 OnStored = Callable[[bool], None]
-"""Gets True once it may be said, False where it never may be."""
+"""Called with True as soon as the answer may be sent, and with False if it may never be sent."""
 
 
 class CoordinatedGroup:
-    """`term` is what this coordinator is known by. `unsettled`: offsets of earlier coordinators
-    whose fate (ticket by ticket) was open when the group was taken."""
+    """A group that this broker holds. `term` is the number of its taking. `unsettled`: open tickets
+    of earlier coordinators' offsets when the group was taken."""
 
     def __init__(self, group: AnyGroup, term: int, unsettled: frozenset[int] = frozenset()) -> None:
         self.group = group
@@ -33,9 +33,9 @@ class CoordinatedGroup:
         self.lost = False
         self.storing = False
         self.resolving = False
-        """Whether the topics of regular expressions are being looked for."""
+        """Whether the topics of regular expressions are being looked up."""
         self.users = 0
-        """Requests that are at work with it."""
+        """Number of requests that work with the group."""
         self.on_their_way: set[asyncio.Future[ErrorCode]] = set()
         """Commits that were let in and are not in the log yet, as far as is known."""
         self.promised: dict[TopicIdPartition, CommittedOffset] = {}
@@ -87,13 +87,14 @@ class CoordinatedGroup:
             self._withheld.popleft()[1](True)
 
     def lose(self) -> None:
-        """Another coordinator has it, or nobody."""
+        """Note that another coordinator, or nobody, has the group."""
         self.lost = True
         while self._withheld:
             self._withheld.popleft()[1](False)
 
     async def stored(self) -> bool:
-        """Until all that the group is now is stored; False where it is lost before."""
+        """Wait until everything that the group is now is stored. Returns False if the group is lost
+        before."""
         if self.is_stored and not self._withheld:
             return not self.lost
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -103,7 +104,8 @@ class CoordinatedGroup:
     def show_promised(
         self, offsets: Mapping[TopicIdPartition, CommittedOffset]
     ) -> Mapping[TopicIdPartition, CommittedOffset]:
-        """`offsets` as the view has them, with what was acknowledged and is not there yet."""
+        """Return the `offsets` of the view, with those that were acknowledged and are not in the
+        view yet."""
         for partition in [key for key, row in self.promised.items() if offsets.get(key) == row]:
             del self.promised[partition]
         return {**offsets, **self.promised} if self.promised else offsets

@@ -1,13 +1,14 @@
 """The coordinator of this broker's consumer groups: the pure machine's thin edge to time and Redis.
 
-A group that is asked for here, and is this broker's by `owns`, is *taken*: the sequencer gives a
-new term and what was stored, and refuses the earlier coordinator from then on. Invariants:
- - one taking at a time a group; all that ask meanwhile share it;
- - answers leave in the order in which the machine made them, each after what it tells of is stored;
-   a storm of joins shares one store;
- - where a store or a commit is refused, or `owns` says no any more, the group is resigned: all that
-   wait get NOT_COORDINATOR, nothing else is ever said of it;
- - a group in which there never was anything is let go, with its term.
+If a group is asked for here, and is this broker's by `owns`, the coordinator *takes* the group. The
+sequencer gives a new term and the stored state, and refuses the earlier coordinator from then on.
+Invariants:
+
+- A group is taken by one request at a time; all that ask meanwhile share the result.
+- Answers leave in the machine's order, each after its change is stored. Many joins share a store.
+- If a store or a commit is refused, or `owns` no longer names this broker, the group is resigned.
+  All that wait get NOT_COORDINATOR, and nothing else is ever answered for the group.
+- A group in which there never was anything is given up, with its term.
 """
 
 import asyncio
@@ -58,15 +59,15 @@ logger = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.05
 
 Owns = Callable[[str], ErrorCode]
-"""`none` where this broker is to coordinate the group, else what to answer."""
+"""Returns `none` if this broker coordinates the group, otherwise the answer to clients."""
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], object]
 """Runs a coroutine as a task of the broker, under a name."""
 
 
 class GroupCoordinator:
-    """`now_ms` is a clock that does not go back, `wall_ms` the time of day. `on_store_lost` gets
-    why the sequencer will answer nothing more in this epoch."""
+    """`now_ms` is a clock that never goes back, `wall_ms` the time of day. `on_store_lost` gets the
+    reason why the sequencer will answer nothing more in this epoch."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class GroupCoordinator:
     # What administrators ask -----------------------------------------------------------------
 
     async def describe(self, group_id: str) -> GroupDescription | ModernDescription | ErrorCode:
-        """GROUP_ID_NOT_FOUND where there is no such group."""
+        """Describe the group. Returns GROUP_ID_NOT_FOUND if there is no such group."""
         async with self.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
@@ -185,13 +186,13 @@ class GroupCoordinator:
             return self._no_answer(error)
 
     def refusal(self, group_id: str) -> ErrorCode:
-        """Why the group is not to be asked for here; `none` where it is."""
+        """Return why the group must not be asked for here; `none` if it may."""
         if len(group_id.encode()) > self.forms.classic_settings.id_bytes_max:
             return ErrorCode.invalid_group_id
         return self._owns(group_id)
 
     def find(self, group_id: str) -> CoordinatedGroup | None:
-        """The group, where it is held already."""
+        """Return the group if this broker holds it already."""
         return self._held.get(group_id)
 
     def exists(self, held: CoordinatedGroup) -> bool:
@@ -205,7 +206,7 @@ class GroupCoordinator:
         return await held.stored()
 
     async def forget(self, held: CoordinatedGroup) -> ErrorCode:
-        """What is stored of a deleted (dead) group goes; its offsets are forgotten before."""
+        """Delete what is stored of a dead group. Its offsets must be forgotten before."""
         try:
             mine = await self._store.forget_group(self._epoch, held.group_id, held.term)
         except SequencerError as error:
@@ -309,7 +310,7 @@ class GroupCoordinator:
             self.resign(held)
 
     def check_ownership(self) -> None:
-        """The cluster's members have changed: resign what is another broker's now."""
+        """Resign groups of other brokers, because the cluster's members have changed."""
         self._listing.forget_stored()
         for held in list(self._held.values()):
             if self._owns(held.group_id) is not ErrorCode.none:
@@ -323,7 +324,7 @@ class GroupCoordinator:
     # Answers, once they are stored -----------------------------------------------------------
 
     def answer_when_stored(self, held: CoordinatedGroup, answers: Iterable[GroupResponse]) -> None:
-        """To be called after every change: stores it, and has the timer look at it in time."""
+        """Store the group, and plan its next look. Call this after every change of the group."""
         held.group = converted(held.group)
         for token, response in answers:
             held.call_when_stored(partial(self._answer, token, response))
@@ -355,7 +356,8 @@ class GroupCoordinator:
                 self.resign(held)
 
     async def _store_once(self, held: CoordinatedGroup, revision: int) -> bool:
-        """False where the group is lost. A lost answer is asked for again."""
+        """Store the group. Returns False if the group is lost. If an answer is lost, the request is
+        repeated."""
         machine = held.group.machine
         if not held.group.is_empty:
             machine.empty_since_ms = None

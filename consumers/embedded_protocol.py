@@ -1,5 +1,5 @@
-"""What consumers of the classic protocol put into JoinGroup and SyncGroup, read and written by the
-coordinator: ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0 to 3.
+"""Reader and writer of the bytes that consumers of the classic protocol put into JoinGroup and
+SyncGroup: ConsumerProtocolSubscription and ConsumerProtocolAssignment, versions 0 to 3.
 
 A newer version is read as version 3: versions only add fields.
 """
@@ -23,7 +23,7 @@ _HEAD = struct.Struct(">hi")
 
 
 class Subscription(NamedTuple):
-    """`owned`: partitions by topic name; empty in version 0."""
+    """A consumer's subscription. `owned`: partitions by topic name; empty in version 0."""
 
     topics: frozenset[str]
     owned: Mapping[str, frozenset[int]]
@@ -32,7 +32,8 @@ class Subscription(NamedTuple):
 
 
 def read_subscription(metadata: bytes, *, items_max: int) -> Subscription:
-    """Raises `InvalidDataError` for other bytes, or for more than `items_max` names and numbers."""
+    """Decode a subscription. Raises `InvalidDataError` for other bytes, or for more than
+    `items_max` names and numbers."""
     reader = FrameReader(memoryview(metadata), items_max=items_max)
     version = reader.int16()
     if version < 0:
@@ -60,7 +61,7 @@ def read_assignment(data: bytes, topics: KnownTopics, *, items_max: int) -> Assi
 
 
 def by_id(partitions: Mapping[str, frozenset[int]], topics: KnownTopics) -> Assignment:
-    """Without topics and partitions that do not exist."""
+    """Return the partitions by topic id, without topics and partitions that do not exist."""
     found: dict[TopicId, frozenset[int]] = {}
     for name, numbers in partitions.items():
         topic = topics.find(name)
@@ -72,7 +73,7 @@ def by_id(partitions: Mapping[str, frozenset[int]], topics: KnownTopics) -> Assi
 
 
 def write_assignment(assignment: Assignment, topics: KnownTopics, version: int) -> bytes:
-    """Without topics that no longer exist."""
+    """Return the encoded assignment, without topics that no longer exist."""
     named = sorted(
         (name, sorted(numbers))
         for topic_id, numbers in assignment.items()

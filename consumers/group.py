@@ -90,7 +90,8 @@ class Group:
 
     @property
     def protocol_type(self) -> str | None:
-        """None: it never had members, and only keeps offsets (a simple group)."""
+        """The group's protocol type. None: the group never had members, and only keeps offsets (a
+        simple group)."""
         return self.machine.protocol_type
 
     @property
@@ -155,7 +156,8 @@ class Group:
         return ErrorCode.rebalance_in_progress if preparing else ErrorCode.none
 
     def leave(self, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveOutcome:
-        """Each leaves or is refused by itself; one rebalance follows for all (KIP-345)."""
+        """Remove members. Each leaves or is refused by itself; one rebalance follows for all
+        (KIP-345)."""
         if self.state is GroupState.DEAD:
             return LeaveOutcome(ErrorCode.coordinator_not_available, (), [])
         machine, members = self.machine, len(self.machine.roster)
@@ -173,7 +175,7 @@ class Group:
     def check_commit(
         self, identity: CallerIdentity, now_ms: int, *, transactional: bool = False
     ) -> ErrorCode:
-        """Whether these offsets may be committed. A member's commit is a sign of life, too.
+        """Check whether these offsets may be committed. A member's commit is a sign of life, too.
         An empty group takes commits of anybody without a generation."""
         if self.state is GroupState.DEAD:
             return ErrorCode.coordinator_not_available
@@ -191,7 +193,8 @@ class Group:
         return ErrorCode.none
 
     def check_offset_delete(self) -> ErrorCode:
-        """Whether offsets may be deleted at all; then `is_subscribed` says which may not."""
+        """Check whether offsets may be deleted at all. If so, `is_subscribed` says which may
+        not."""
         if self.state is GroupState.DEAD:
             return ErrorCode.group_id_not_found
         known = self.protocol_type == CONSUMER_PROTOCOL_TYPE
@@ -212,7 +215,8 @@ class Group:
         return topic in topics
 
     def delete(self) -> ErrorCode:
-        """A deleted group is dead: the caller forgets it, and what is stored of it."""
+        """Delete the group. A deleted group is dead: the caller forgets it, and what is stored of
+        it."""
         if self.state is GroupState.DEAD:
             return ErrorCode.group_id_not_found
         if self.state is not GroupState.EMPTY:
@@ -221,7 +225,7 @@ class Group:
         return ErrorCode.none
 
     def resign(self) -> list[GroupResponse]:
-        """Another coordinator has the group: those who wait are sent there."""
+        """Send those who wait to the other coordinator that now has the group."""
         self.machine.end(ErrorCode.not_coordinator)
         return self.machine.drain()
 
@@ -289,7 +293,8 @@ class Group:
         return None if self.state in _IN_GENERATION else ErrorCode.rebalance_in_progress
 
     def _is_due(self, member_id: str, deadline_ms: int) -> bool:
-        """Still there with that deadline, after what has expired before."""
+        """Return whether the member is still there with that deadline, after earlier ones have
+        expired."""
         machine = self.machine
         if member_id in machine.pending_joins:
             return True

@@ -40,7 +40,7 @@ AnyState: TypeAlias = GroupState | ModernState
 CLASSIC, CONSUMER = "classic", "consumer"
 """The types of groups, as ListGroups has them."""
 _MODERN_SUFFIX = " (consumer)"
-"""In the state that the sequencer keeps beside a snapshot."""
+"""The mark of a modern group in the state that the sequencer keeps beside a snapshot."""
 
 
 class FetchingMember(NamedTuple):
@@ -51,7 +51,7 @@ class FetchingMember(NamedTuple):
 
 
 ADMINISTRATOR = FetchingMember(None, -1)
-"""Anybody who does not say to be a member."""
+"""A client that does not claim to be a member."""
 
 
 class Heard(NamedTuple):
@@ -88,7 +88,8 @@ class GroupForms:
         return group
 
     def restored(self, blob: bytes, now_ms: int) -> AnyGroup:
-        """Raises `InvalidDataError` for bytes that are not a snapshot of a possible group."""
+        """Restore a group. Raises `InvalidDataError` for bytes that are not a snapshot of a
+        possible group."""
         classic = self.classic_settings
         if len(blob) > classic.snapshot_bytes_max:
             raise InvalidDataError(
@@ -145,7 +146,7 @@ def converted(group: AnyGroup) -> AnyGroup:
 
 
 def stored(group: AnyGroup) -> bytes:
-    """A dead group has none: what is stored of it is deleted."""
+    """Return the group's snapshot. A dead group has none: what is stored of it is deleted."""
     return modern_snapshot(group.machine) if isinstance(group, ModernGroup) else snapshot(group)
 
 

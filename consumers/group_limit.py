@@ -14,7 +14,8 @@ logger = logging.getLogger(__name__)
 
 
 class GroupLimit:
-    """`groups_max` bounds the groups of the epoch, and the groups with committed offsets."""
+    """A limit of groups. `groups_max` bounds the groups of the epoch, and the groups with committed
+    offsets."""
 
     def __init__(
         self,

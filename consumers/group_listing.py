@@ -1,8 +1,8 @@
-"""Which groups are this broker's: those it holds, those it would take, those that keep offsets.
+"""Groups of this broker: those that it holds, those that it would take, those that keep offsets.
 
-Invariant: what is stored of groups that are not held is asked for once, and stays as long as no
-group is let go or lost and the cluster's members are the same: only this broker changes its groups
-meanwhile, and it takes them to do so.
+Invariant: the sequencer is asked once for the stored groups that are not held. Its answer stays
+valid as long as no group is let go or lost, and the cluster's members are the same. Meanwhile, only
+this broker changes its groups, and it takes them to do so.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -42,7 +42,7 @@ class GroupListing:
         self._stored = None
 
     async def rows(self, with_offsets: Iterable[str]) -> list[GroupSummary]:
-        """Raises `SequencerError`."""
+        """Return a row for each group of this broker. Raises `SequencerError`."""
         stored = await self._others()
         simple = set(with_offsets)
         rows = [  # what is held is this broker's until it is resigned

@@ -65,7 +65,7 @@ class GroupMemory:
         return [GroupResponse(token, SyncResponse(ErrorCode.coordinator_not_available))]
 
     def has_room(self, growth_bytes: int) -> bool:
-        """Whether this much more memory may be used."""
+        """Return whether this much more memory may be used."""
         if growth_bytes <= 0 or self.used_bytes + growth_bytes <= self._bytes_max:
             return True
         if self._refusals.is_due():

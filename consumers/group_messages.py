@@ -1,4 +1,4 @@
-"""What a group is asked and what it answers: values, without wire versions or sockets.
+"""Requests to a group and its answers, as values without wire versions or sockets.
 
 A handler turns a request of any version into these (rebalance timeout of JoinGroup 0 = its session
 timeout, LeaveGroup 0-2 = one leaving member, instance ids are None before KIP-345) and an answer
@@ -34,7 +34,7 @@ class GroupState(StrEnum):
 
 
 class GroupProtocol(NamedTuple):
-    """An assignor the member can use, and what it tells the leader under it."""
+    """An assignor that the member can use, and the member's data for the leader under it."""
 
     name: str
     metadata: bytes
@@ -42,9 +42,10 @@ class GroupProtocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """`member_id_required`: JoinGroup 4 and up, a new dynamic member joins in two steps (KIP-394).
-    `may_skip_assignment`: JoinGroup 9 and up, a returning static leader gets the members and
-    not to assign anew (KIP-814). `protocols` are in the member's order of preference."""
+    """A JoinGroup request. `member_id_required` (JoinGroup 4 and up): a new dynamic member joins in
+    two steps (KIP-394). `may_skip_assignment` (JoinGroup 9 and up): a returning static leader gets
+    the members and does not assign anew (KIP-814). `protocols` are in the member's order of
+    preference."""
 
     member_id: str
     client_id: str
@@ -59,7 +60,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """What the leader learns about a member; metadata is that of the chosen protocol."""
+    """A member as the leader sees it; metadata is that of the chosen protocol."""
 
     member_id: str
     instance_id: str | None
@@ -68,7 +69,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinResponse:
-    """`members` is empty for all but the leader."""
+    """The answer to a JoinGroup. `members` is empty for all but the leader."""
 
     error: ErrorCode
     member_id: str
@@ -94,8 +95,8 @@ ANYBODY = CallerIdentity(UNKNOWN_MEMBER_ID, NO_GENERATION)
 
 @dataclass(frozen=True, slots=True)
 class SyncRequest:
-    """Only the leader's `assignments` (by member id) count. Type and name are None before
-    SyncGroup 5; where given, they have to be the group's."""
+    """A SyncGroup request. Only the leader's `assignments` (by member id) count. Type and name are
+    None before SyncGroup 5. If they are given, they must be the group's."""
 
     identity: CallerIdentity
     assignments: tuple[tuple[str, bytes], ...] = ()
@@ -129,7 +130,8 @@ class GroupResponse(NamedTuple):
 
 
 class LeavingMember(NamedTuple):
-    """By member id, or (by an administrator) by instance id with an empty member id."""
+    """A member that leaves, by member id, or (by an administrator) by instance id with an empty
+    member id."""
 
     member_id: str
     instance_id: str | None = None
@@ -142,7 +144,8 @@ class MemberLeaveResult(NamedTuple):
 
 
 class LeaveOutcome(NamedTuple):
-    """`members` in the request's order; `answers` are to others, who waited for those that left."""
+    """The outcome of a LeaveGroup. `members` are in the request's order. `answers` go to other
+    members, which waited for those that left."""
 
     error: ErrorCode
     members: tuple[MemberLeaveResult, ...]
@@ -150,7 +153,7 @@ class LeaveOutcome(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """`metadata` is empty unless the group is stable."""
+    """A member as DescribeGroups shows it. `metadata` is empty unless the group is stable."""
 
     member_id: str
     instance_id: str | None
@@ -162,7 +165,7 @@ class DescribedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """As DescribeGroups shows it; `protocol_name` is empty unless the group is stable."""
+    """A group as DescribeGroups shows it; `protocol_name` is empty unless the group is stable."""
 
     group_id: str
     state: GroupState

@@ -1,8 +1,8 @@
-"""What a group may cost: timeouts and sizes, as data. Kafka's names are beside, where it has any.
+"""Limits of a group: timeouts and sizes, as data. Comments give Kafka's names, where Kafka has any.
 
-Sizes are checked before anything is kept: a group's members and pending members never cost more
-than `group_bytes_max`, nor do the assignments of a generation, and its snapshot never is longer
-than `snapshot_bytes_max`.
+Sizes are checked before anything is kept. A group's members and pending members never cost more
+than `group_bytes_max`, nor do the assignments of a generation. A snapshot is never longer than
+`snapshot_bytes_max`.
 """
 
 from dataclasses import dataclass, fields
@@ -16,8 +16,8 @@ MEMBER_ID_SUFFIX_BYTES = 37  # "-" and a UUID
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """`rebalance_timeout_ms_min`: a client that asks for none does not make its coordinator spin.
-    `id_bytes_max`: for each id, name and address a client sends, as UTF-8.
+    """Limits of groups. `rebalance_timeout_ms_min`: a client that asks for none does not make its
+    coordinator spin. `id_bytes_max`: for each id, name and address that a client sends, as UTF-8.
     `subscribed_topics_max`: topics in the subscriptions of all members of a group. A group with
     more counts as subscribed to all topics."""
 

@@ -1,4 +1,4 @@
-"""What is stored of groups, as the coordinator asks for it and tells of it."""
+"""The interface through which the coordinator stores and reads groups."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover, Posit
 
 
 class GroupStore(Protocol):
-    """The sequencer's verbs for groups (metadata/sequencer/group_verbs.py), and what is open."""
+    """The sequencer's verbs for groups (metadata/sequencer/group_verbs.py), and its position."""
 
     async def take_group(self, epoch: int, group: str, incarnation: str) -> GroupTakeover: ...
 
@@ -44,8 +44,8 @@ class SequencerGroups(GroupStore, Protocol):
 
 
 class GroupSummary(NamedTuple):
-    """`protocol_type` is '' for a group that only keeps offsets; `group_type` as ListGroups has
-    it."""
+    """A group in a listing. `protocol_type` is '' for a group that only keeps offsets; `group_type`
+    is as in ListGroups."""
 
     group_id: str
     protocol_type: str

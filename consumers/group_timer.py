@@ -1,4 +1,4 @@
-"""When a coordinator looks at each of its groups next.
+"""A timer that says when a coordinator looks at each of its groups next.
 
 If a heartbeat postpones a deadline, the timer finds the new deadline when it looks at the group.
 """

@@ -64,7 +64,7 @@ def _refusal(group: Rebalance, request: JoinRequest) -> ErrorCode | None:
 
 
 def invalid_join(limits: GroupSettings, request: JoinRequest) -> ErrorCode | None:
-    """What is wrong with the request, whatever the group is."""
+    """Return what is wrong with the request in any group, or None."""
     if not limits.session_timeout_ms_min <= request.session_timeout_ms:
         return ErrorCode.invalid_session_timeout
     if request.session_timeout_ms > limits.session_timeout_ms_max:
@@ -82,8 +82,8 @@ def invalid_join(limits: GroupSettings, request: JoinRequest) -> ErrorCode | Non
 
 
 def _has_room(group: Rebalance, request: JoinRequest) -> bool:
-    """Counted as Kafka counts: while a rebalance is prepared, by those who have joined, so that the
-    last to rejoin are turned away where there are too many."""
+    """Return whether the group has room for the member. As in Kafka, members that have joined count
+    while a rebalance is prepared: if there are too many, the last to rejoin are refused."""
     roster, limit = group.roster, group.settings.members_max
     known = roster.find(request.member_id, request.instance_id)
     cost = _cost_bytes(request) - (known.size_bytes if known is not None else 0)
@@ -121,7 +121,7 @@ def _protocols_bytes(protocols: Sequence[GroupProtocol]) -> int:
 
 
 def _cost_bytes(request: JoinRequest) -> int:
-    """Of the member that would come of it, whatever its id."""
+    """Return the cost of the member that would join by the request, whatever its id."""
     ids = (request.member_id, request.instance_id, request.client_id, request.client_host)
     prefix_bytes = text_bytes((request.instance_id or request.client_id,))
     return member_bytes(ids, request.protocols) + prefix_bytes + MEMBER_ID_SUFFIX_BYTES
@@ -268,6 +268,6 @@ def _rebalance_timeout_ms(group: Rebalance, request: JoinRequest) -> int:
 
 
 def supersede_sync(group: Rebalance, member: GroupMember, token: Token) -> None:
-    """The member asks again for its assignment; the former request is let go."""
+    """Replace the member's earlier request for its assignment, which is answered with an error."""
     group.answer_sync(member, SyncResponse(ErrorCode.rebalance_in_progress))
     member.sync_token = token

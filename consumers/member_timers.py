@@ -4,8 +4,9 @@ from enum import StrEnum
 
 
 class Timer(StrEnum):
-    """`SESSION`: the member is to be heard of. `REBALANCE`: it is to have revoked. `JOIN`, `SYNC`:
-    a member of the classic protocol is to send that request."""
+    """Deadlines of a member. `SESSION`: the member must be heard of. `REBALANCE`: it must have
+    revoked its partitions. `JOIN`, `SYNC`: a member of the classic protocol must send that
+    request."""
 
     SESSION = "session"
     REBALANCE = "rebalance"
@@ -28,7 +29,7 @@ class Timers:
         self._deadlines_ms.setdefault((member_id, timer), deadline_ms)
 
     def cancel(self, member_id: str, *timers: Timer) -> None:
-        """All of the member's if none is named."""
+        """Cancel these timers of the member, or all of them if none is named."""
         for timer in timers or Timer:
             self._deadlines_ms.pop((member_id, timer), None)
 

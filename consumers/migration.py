@@ -39,7 +39,7 @@ from bucketlog.consumers.roster import GroupMember, Roster
 from bucketlog.log_format.errors import InvalidDataError
 
 FIRST_EPOCH = 1
-"""Of a new group. Its first member that names topics begins the next one."""
+"""The epoch of a new group. Its first member that names topics begins the next epoch."""
 
 
 def upgraded(
@@ -133,7 +133,7 @@ def take_waiting_joins(classic: Group) -> list[tuple[JoinRequest, Token]]:
 
 
 def may_downgrade(group: ModernGroupState, gone: Collection[str]) -> bool:
-    """Whether the group changes back once these members have gone."""
+    """Return whether the group changes back once these members have gone."""
     rest = [each for each in group.members if each.member_id not in gone]
     return (
         bool(rest)
@@ -150,8 +150,9 @@ def downgraded(
     new_uuid: NewUuid,
     now_ms: int,
 ) -> Group:
-    """The stable classic group of the members that stay, all of which use the classic protocol.
-    The caller begins a rebalance, unless all of them have their targets of the last epoch."""
+    """Return the stable classic group of the members that stay, all of which use the classic
+    protocol. The caller begins a rebalance, unless all of them have their targets of the last
+    epoch."""
     roster = Roster()
     limits = group.settings.classic
     for each in group.members:

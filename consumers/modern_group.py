@@ -142,7 +142,7 @@ class ModernGroup:
         return HeartbeatAnswer(request.member_id, request.member_epoch)
 
     def fence(self, leaving: Sequence[ModernMember], now_ms: int) -> None:
-        """The members are out, and what they had is free. The group changes back to the classic
+        """Remove the members, and free their partitions. The group changes back to the classic
         protocol if nobody else uses the consumer protocol."""
         if not leaving:
             return
@@ -183,7 +183,8 @@ class ModernGroup:
         return classic_members.heartbeat(self.machine, identity, now_ms)
 
     def leave(self, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveOutcome:
-        """By LeaveGroup: members of either protocol may be removed so, as in Kafka."""
+        """Remove members that a LeaveGroup names. As in Kafka, members of either protocol may be
+        removed by it."""
         found: dict[str, ModernMember] = {}
         results: list[MemberLeaveResult] = []
         for each in leaving:
@@ -213,7 +214,8 @@ class ModernGroup:
         return self._growth_bytes(request.member_id, text_bytes(request.topics or ()))
 
     def join_growth_bytes(self, request: JoinRequest) -> int:
-        """As `heartbeat_growth_bytes`. A subscription is kept as it comes, and as names."""
+        """Return an upper bound of the memory that a join would add, as `heartbeat_growth_bytes`
+        does. A subscription is kept as received, and as names."""
         size = sum(len(each.metadata) for each in request.protocols)
         return self._growth_bytes(request.member_id, 2 * size)
 
@@ -234,8 +236,8 @@ class ModernGroup:
         *,
         transactional: bool,
     ) -> ErrorCode:
-        """Whether these offsets may be committed. A member that is an epoch behind may commit what
-        it has had since then (KIP-1251)."""
+        """Check whether these offsets may be committed. A member that is an epoch behind may commit
+        offsets of partitions that it has had since then (KIP-1251)."""
         members, epoch = self.machine.members, identity.generation
         if self.is_dead:
             return ErrorCode.coordinator_not_available
@@ -258,7 +260,7 @@ class ModernGroup:
         return _stale(member)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether the member may fetch offsets (OffsetFetch 9)."""
+        """Check whether the member may fetch offsets (OffsetFetch 9)."""
         if member_id is None and epoch < 0:
             return ErrorCode.none
         member = self.machine.members.get(member_id or "")
@@ -279,7 +281,8 @@ class ModernGroup:
     # the group
 
     def delete(self) -> ErrorCode:
-        """A deleted group is dead: the caller forgets it, and what is stored of it."""
+        """Delete the group. A deleted group is dead: the caller forgets it, and what is stored of
+        it."""
         if self.is_dead:
             return ErrorCode.group_id_not_found
         if len(self.machine.members):
@@ -288,7 +291,8 @@ class ModernGroup:
         return ErrorCode.none
 
     def resign(self) -> list[GroupResponse]:
-        """Another coordinator has the group. Nobody waits here."""
+        """End the group here, because another coordinator has it. No request waits in such a
+        group."""
         self._end()
         return self._drain()
 

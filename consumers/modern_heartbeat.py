@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 class Entry(NamedTuple):
-    """A member that is to be put into the group, and the static member that it replaces."""
+    """A member that enters the group, and the static member that it replaces."""
 
     member: ModernMember
     replaced: ModernMember | None = None
@@ -45,7 +45,7 @@ def heartbeat(
     topics: KnownTopics,
     now_ms: int,
 ) -> HeartbeatAnswer | GroupRefusal:
-    """Of a member that joins or stays."""
+    """Handle a heartbeat of a member that joins or stays."""
     entry = _entry(group, request)
     if isinstance(entry, GroupRefusal):
         return entry
@@ -70,7 +70,8 @@ def heartbeat(
 def _is_told(
     group: ModernGroupState, request: ModernHeartbeat, before: ModernMember, member: ModernMember
 ) -> bool:
-    """Whether the response shows the member's partitions. `before`: the member at the request."""
+    """Return whether the response shows the member's partitions. `before`: the member at the
+    request."""
     member_id, owned = member.member_id, partition_numbers(member.owned)
     if request.owned is not None:
         is_known = {each: numbers for each, numbers in request.owned.items() if numbers} == owned
@@ -106,7 +107,8 @@ def apply_update(
 def invalid(
     group_id: str, request: ModernHeartbeat, *, member_id_required: bool
 ) -> GroupRefusal | None:
-    """What is wrong with the request, whatever the group is. `member_id_required`: version 1."""
+    """Return what is wrong with the request in any group, or None. `member_id_required`: version
+    1."""
     epoch = request.member_epoch
     if not request.member_id and (member_id_required or epoch > 0 or epoch == LEAVE_EPOCH):
         return _bad("MemberId can't be empty.")

@@ -14,8 +14,8 @@ Owned: TypeAlias = Mapping[TopicId, Mapping[int, int]]
 
 
 class MemberState(StrEnum):
-    """`UNREVOKED`: it has to give partitions up first. `UNRELEASED`: partitions of its target are
-    still others'."""
+    """The states of a member. `UNREVOKED`: it must give partitions up first. `UNRELEASED`:
+    partitions of its target still belong to others."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked"
@@ -23,7 +23,8 @@ class MemberState(StrEnum):
 
 
 class ClassicPart(NamedTuple):
-    """Of a member that uses the classic protocol in such a group (live migration)."""
+    """The classic part of a member that uses the classic protocol in a modern group (live
+    migration)."""
 
     session_timeout_ms: int
     protocols: tuple[GroupProtocol, ...]
@@ -31,8 +32,9 @@ class ClassicPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModernMember:
-    """`assigned` and `revoking` are the member's: nobody else gets them. `previous_epoch` is
-    accepted from a member that missed a response. `rebalance_timeout_ms` bounds revoking."""
+    """A member. `assigned` and `revoking` belong to the member: nobody else gets them.
+    `previous_epoch` is accepted from a member that missed a response. `rebalance_timeout_ms` bounds
+    revoking."""
 
     member_id: str
     member_epoch: int = 0
@@ -65,7 +67,8 @@ class ModernMember:
         return replace(self, member_epoch=epoch, previous_epoch=self.member_epoch)
 
     def assignment_epoch(self, topic_id: TopicId, partition: int) -> int | None:
-        """None: the partition is not the member's."""
+        """Return the epoch in which the member got the partition. None: the member does not have
+        it."""
         for owned in (self.owned, self.pending_revocation):
             epoch = owned.get(topic_id, {}).get(partition)
             if epoch is not None:
@@ -74,7 +77,7 @@ class ModernMember:
 
     @property
     def size_bytes(self) -> int:
-        """In a snapshot, without partitions."""
+        """Size of the member in a snapshot, without partitions."""
         ids = (self.member_id, self.instance_id, self.rack_id, self.client_id, self.client_host)
         protocols = () if self.classic is None else self.classic.protocols
         texts = text_bytes(self.topics) + text_bytes((self.regex, self.assignor))

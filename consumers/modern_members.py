@@ -11,9 +11,9 @@ from bucketlog.consumers.modern_member import ModernMember, Owned
 from bucketlog.log_format.model import TopicId
 
 MEMBER_OBJECT_BYTES = 2_048
-"""More than the Python objects of a member cost, without its subscription."""
+"""An upper bound of the memory of a member's Python objects, without its subscription."""
 PARTITION_BYTES = 32
-"""More than a partition costs in the memory of a member and its target."""
+"""An upper bound of a partition's memory in a member and its target."""
 
 
 class ModernMembers:
@@ -25,7 +25,7 @@ class ModernMembers:
         self._protocols = Counter[str]()
         self._assignors = Counter[str]()
         self.regexes = Counter[str]()
-        """Members by the regular expression that they subscribe to."""
+        """Number of members by the regular expression that they subscribe to."""
         self.classic_count = 0
         self.size_bytes = 0
         self.partition_count = 0
@@ -59,11 +59,11 @@ class ModernMembers:
         return partition not in self._owners.get(topic, {})
 
     def preferred_assignor(self) -> str | None:
-        """What most members ask for."""
+        """The assignor that most members ask for, or None."""
         return self._assignors.most_common(1)[0][0] if self._assignors else None
 
     def supports(self, names: list[str]) -> bool:
-        """Whether all members of the classic protocol support one of these protocols."""
+        """Return whether all members of the classic protocol support one of these protocols."""
         if not self._members:
             return bool(names)
         return any(self._protocols[name] == self.classic_count for name in names)

@@ -53,8 +53,8 @@ class GroupRefusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModernHeartbeat:
-    """`member_epoch` 0 joins, -1 leaves, -2 leaves for a while (static members). None: as the
-    member said before; `owned` None: not said."""
+    """A heartbeat. `member_epoch` 0 joins, -1 leaves, -2 leaves for a while (static members). None
+    means that a value has not changed; `owned` None: the member does not say."""
 
     member_id: str
     member_epoch: int
@@ -77,7 +77,7 @@ class ModernHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswer:
-    """`assignment` None: as the member knows it."""
+    """The answer to a heartbeat. `assignment` None: the member knows its partitions."""
 
     member_id: str
     member_epoch: int

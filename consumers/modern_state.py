@@ -55,7 +55,8 @@ class ModernGroupState:
     timers: Timers = field(default_factory=Timers)
     is_dead: bool = False
     empty_since_ms: int | None = None
-    """Of the wall clock, which the machine does not know: whoever stores it keeps this."""
+    """Time since the group is empty, by the wall clock. The state machine does not know this clock:
+    the caller that stores the group sets the time."""
     seen_version: int | None = None
     """The topics' version that `topics_hash` was compared with."""
     unconfirmed: set[str] = field(default_factory=set)
@@ -65,7 +66,7 @@ class ModernGroupState:
     """Members that this coordinator has not answered yet: the last response of the coordinator
     before may be lost."""
     assigned_ms: int | None = None
-    """When the target was last computed, by the clock of this coordinator."""
+    """Time when the target was last computed, by the clock of this coordinator."""
 
     @property
     def state(self) -> ModernState:
@@ -85,7 +86,7 @@ class ModernGroupState:
 
     @property
     def size_bytes(self) -> int:
-        """Of the members and their topics, without partitions."""
+        """Size of the members and their topics, without partitions."""
         resolved = sum(text_bytes(each.topics) for each in self.resolved.values())
         return self.members.size_bytes + resolved
 
@@ -115,13 +116,13 @@ class ModernGroupState:
         }
 
     def follow_topics(self, topics: KnownTopics) -> bool:
-        """Whether the subscribed topics differ from those at the last call."""
+        """Note the subscribed topics. Returns whether they differ from those at the last call."""
         self.seen_version = topics.version
         before, self.topics_hash = self.topics_hash, _hash(self._found(topics))
         return before != self.topics_hash
 
     def bump(self, topics: KnownTopics | None) -> None:
-        """Another epoch: members or topics have changed."""
+        """Begin another epoch, because members or topics have changed."""
         if topics is not None:
             self.follow_topics(topics)
         self.epoch += 1
@@ -219,7 +220,7 @@ class ModernGroupState:
             del self.resolved[regex]
 
     def expect(self, member: ModernMember, now_ms: int) -> None:
-        """From now on the member has a session timeout to be heard of."""
+        """Begin the member's session timeout anew: the member must be heard of within it."""
         timeout_ms = self.settings.session_timeout_ms
         if member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
@@ -230,7 +231,7 @@ class ModernGroupState:
 
 
 def _hash(found: Mapping[str, FoundTopic]) -> int:
-    """0 for no topics, as of a new group."""
+    """Return the hash of the topics, 0 for no topics, as in a new group."""
     if not found:
         return 0
     digest = blake2b(digest_size=8)

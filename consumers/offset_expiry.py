@@ -1,7 +1,7 @@
-"""Which committed offsets of a group have outlived their time. Pure.
+"""Expiry of a group's committed offsets. Pure.
 
 Source: Kafka's OffsetMetadataManager.cleanupExpiredOffsets and ClassicGroup's expiration condition,
-but for this: an offset that is committed to an empty group is kept for its full time.
+with one difference: an offset that is committed to an empty group is kept for its full time.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,8 @@ Offsets = Mapping[TopicIdPartition, CommittedOffset]
 
 
 def may_expire(offsets: Offsets, now_ms: int, retention_ms: int) -> bool:
-    """Whether the group has to be looked at: no offset expires before its commit is that old."""
+    """Return whether the group has to be looked at: no offset expires before its commit is that
+    old."""
     return any(_is_over(row, row.committed_ms, now_ms, retention_ms) for row in offsets.values())
 
 
@@ -29,9 +30,10 @@ def expired_offsets(
     *,
     known_since_ms: int,
 ) -> list[TopicIdPartition]:
-    """`now_ms` is the time of day. Nothing expires of a topic that a member subscribes to, and
-    nothing at all while a group rebalances or is not a consumer group. Who was a member before
-    `known_since_ms` nobody knows: offsets are kept for their full time from then on, at least."""
+    """Return the partitions whose offsets have expired. `now_ms` is the time of day. No offset
+    expires in a topic that a member subscribes to, and none at all while a group rebalances or is
+    not a consumer group. Members before `known_since_ms` are unknown, so offsets are kept for at
+    least their full time from then on."""
     since_ms = known_since_ms
     if group.protocol_type is not None:
         if group.is_empty:

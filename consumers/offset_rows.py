@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class KnownOffsets(Protocol):
-    """What is visible (metadata/view.py)."""
+    """The committed offsets that are visible (metadata/view.py)."""
 
     def offsets(self, group: str) -> Mapping[TopicIdPartition, CommittedOffset]: ...
 
@@ -33,7 +33,8 @@ def named(rows: Sequence[OffsetRow]) -> list[TopicIdPartition]:
 
 
 class OffsetRows:
-    """`in_flight`: the weight of all unfinished commits; whoever begins one adds it."""
+    """`in_flight` is the weight of all unfinished commits. The caller that begins a commit adds its
+    weight."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class OffsetRows:
         return ErrorCode.none
 
     def _exceeds_limit(self, group_id: str, rows: Sequence[OffsetRow], pending: bool) -> bool:
-        """Whether the commit adds offsets and would exceed the limit of the cluster."""
+        """Return whether the commit adds offsets and would exceed the limit of the cluster."""
         limit = self._offsets_max
         weight = self._view.offset_weight + self.in_flight
         if weight + weight_of(rows) <= limit:

@@ -45,7 +45,7 @@ LOOK_AGAIN_S = 0.02
 
 
 class OffsetView(Protocol):
-    """What is visible (metadata/view.py)."""
+    """The visible offsets, groups and topics (metadata/view.py)."""
 
     def groups(self) -> list[str]: ...
 
@@ -83,10 +83,10 @@ class OffsetSettings:
 
 
 class GroupOffsets:
-    """`catch_up` returns when the view shows all that was visible at the call, False where that
-    cannot be known; `position` is the sequencer's. Clocks as the coordinator's, and `own_ms`,
-    this broker's own time of day: what has expired is gone for good, and a Redis whose clock is
-    ahead must not say so alone."""
+    """`catch_up` returns when the view shows all that was visible at the call, or False if this is
+    unknown. `position` is the sequencer's. The clocks are the coordinator's, and `own_ms`, this
+    broker's time of day: expired offsets are gone for good, so a Redis whose clock is ahead must
+    not decide alone."""
 
     def __init__(
         self,
@@ -132,8 +132,8 @@ class GroupOffsets:
         retention_ms: int | None = None,
         knows_epochs: bool = True,
     ) -> ErrorCode:
-        """`retention_ms` where the client asks for its own time. `knows_epochs`: OffsetCommit
-        9 and up. GROUP_ID_NOT_FOUND where a member commits to a group that is none."""
+        """Commit offsets. `retention_ms`: the client's own time. `knows_epochs`: OffsetCommit 9 and
+        up. GROUP_ID_NOT_FOUND if a member commits to an unknown group."""
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
@@ -157,7 +157,8 @@ class GroupOffsets:
             return await self._write(held, fact)
 
     def _expires_ms(self, now_ms: int, retention_ms: int | None) -> int | None:
-        """When the offset expires; None: by the broker's settings. The request is capped."""
+        """Return when the offset expires; None: by the broker's settings. The requested time is
+        capped."""
         if retention_ms is None:
             return None
         return now_ms + min(retention_ms, self._settings.retention_ms_max)
@@ -165,8 +166,8 @@ class GroupOffsets:
     async def fetch(
         self, group_id: str, *, require_stable: bool, by: FetchingMember = ADMINISTRATOR
     ) -> FetchedOffsets | ErrorCode:
-        """All of the group's; empty where there is no such group. `by`: a group of the consumer
-        protocol refuses members of another epoch."""
+        """Return all offsets of the group; none if there is no such group. `by`: a group of the
+        consumer protocol refuses members of another epoch."""
         if not require_stable and by == ADMINISTRATOR:
             error = self._coordinator.refusal(group_id)
             if error is not ErrorCode.none:
@@ -190,7 +191,7 @@ class GroupOffsets:
         return dict(offsets if held is None else held.show_promised(offsets))
 
     async def _settle(self, held: CoordinatedGroup) -> ErrorCode:
-        """Until the view has all that was let in so far."""
+        """Wait until the view has everything that was let in so far."""
         try:
             async with asyncio.timeout(self._settings.commit_timeout_ms / 1000):
                 if held.on_their_way:
@@ -208,7 +209,8 @@ class GroupOffsets:
         return ErrorCode.none
 
     async def _settle_known(self, held: CoordinatedGroup) -> ErrorCode:
-        """As `_settle`; GROUP_ID_NOT_FOUND where there is then no such group."""
+        """Settle as `_settle` does. Returns GROUP_ID_NOT_FOUND if there is no such group
+        afterwards."""
         error = await self._settle(held)
         if error is ErrorCode.none and not self._coordinator.exists(held):
             return ErrorCode.group_id_not_found
@@ -282,8 +284,8 @@ class GroupOffsets:
             await self.expire()
 
     async def expire(self) -> None:
-        """Forget what has outlived its time, and groups that are empty and keep no offsets; take
-        those with members that nobody has asked for."""
+        """Forget expired offsets, and groups that are empty and keep no offsets. Take groups with
+        members that nobody has asked for."""
         if not await self._catch_up():
             return
         now_ms, retention_ms = self._agreed_ms(), self._settings.retention_ms
@@ -303,7 +305,8 @@ class GroupOffsets:
         return min(self._wall_ms(), self._own_ms())
 
     async def _watch(self, group_id: str) -> None:
-        """Members that went with their coordinator ask nobody: their sessions are to end, too."""
+        """Take the group, so that its members' sessions may end. Members that went with their
+        coordinator ask nobody."""
         async with self._coordinator.holding(group_id):
             pass
 
@@ -346,8 +349,8 @@ class GroupOffsets:
         return await self._write(held, fact)
 
     async def _write(self, held: CoordinatedGroup, fact: GroupFact) -> ErrorCode:
-        """COORDINATOR_NOT_AVAILABLE where nobody knows: it may still come into the log, and what
-        is committed later comes after it."""
+        """Write the fact. COORDINATOR_NOT_AVAILABLE if its outcome is unknown: it may still come
+        into the log, and what is committed later comes after it."""
         outcome: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         held.on_their_way.add(outcome)
         if isinstance(fact, OffsetsCommitted):
@@ -388,7 +391,7 @@ def _partitions(fact: OffsetsForgotten) -> list[TopicIdPartition]:
 
 
 def _rows(fact: OffsetsCommitted) -> dict[TopicIdPartition, CommittedOffset]:
-    """As the fold makes them."""
+    """Return the rows as the fold makes them."""
     return {
         TopicIdPartition(TopicId(row.topic_id.bytes), row.partition): CommittedOffset(
             row.offset, row.leader_epoch, row.metadata, fact.committed_ms, fact.expires_ms

@@ -1,4 +1,4 @@
-"""How a group comes from one generation to the next: join phase, sync phase, and their deadlines.
+"""The way of a group from one generation to the next: join phase, sync phase, and their deadlines.
 
 States and the ways between them (Kafka's ClassicGroupState; Dead is reached from everywhere):
 
@@ -51,8 +51,8 @@ class PendingMember(NamedTuple):
 
 
 class InitialDelay(NamedTuple):
-    """A group that was empty waits for more members (KIP-134): what may still be waited when this
-    `delay_ms` is over, and whether somebody came during it."""
+    """The wait of a group that was empty for more members (KIP-134). `remaining_ms` may still be
+    waited after this `delay_ms`; `somebody_came` if a member came during it."""
 
     delay_ms: int
     remaining_ms: int
@@ -75,7 +75,8 @@ class Rebalance:
     sync_deadline_ms: int | None = None
     topics: SubscribedTopics | None = None
     empty_since_ms: int | None = None
-    """Of the wall clock, which the machine does not know: whoever stores it keeps this."""
+    """Time since the group is empty, by the wall clock. The state machine does not know this clock:
+    the caller that stores the group sets the time."""
     _answers: list[GroupResponse] = field(default_factory=list)
 
     @property
@@ -271,7 +272,7 @@ class Rebalance:
         self.prepare_or_complete(now_ms)
 
     def note_change(self) -> None:
-        """Another coordinator has to know it before anybody gets an answer."""
+        """Note a change that another coordinator has to know before anybody gets an answer."""
         self.revision += 1
 
     def end(self, error: ErrorCode) -> None:
@@ -285,7 +286,7 @@ class Rebalance:
         self._move_to(GroupState.DEAD)
 
     def find_topics(self) -> SubscribedTopics | None:
-        """What the members subscribe to; None where that cannot be said."""
+        """Return the topics that the members subscribe to; None if they are not known."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not len(self.roster):
@@ -309,7 +310,7 @@ class Rebalance:
 
 
 def expect(member: GroupMember, now_ms: int) -> None:
-    """From now on it has a session timeout to be heard of."""
+    """Begin the member's session timeout anew: the member must be heard of within it."""
     member.deadline_ms = now_ms + member.session_timeout_ms
 
 

@@ -1,4 +1,4 @@
-"""How one member reaches its target: it revokes partitions first, then gets those that are free.
+"""The way of a member to its target: it revokes partitions first, then gets those that are free.
 
     stable ──new target──▶ unrevoked ──revoked──▶ stable, or unreleased until all of it is free
 
@@ -13,12 +13,12 @@ from bucketlog.consumers.modern_member import MemberState, ModernMember, Owned
 from bucketlog.log_format.model import TopicId
 
 IsFree = Callable[[TopicId, int], bool]
-"""Whether no member has the partition, nor is about to revoke it."""
+"""Returns whether no member has the partition, nor is about to revoke it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a member is to get. `subscribed`: the topics that it subscribes to now, which may be
+    """The target of a member. `subscribed`: the topics that it subscribes to now, which may be
     fewer than those of `assignment`. `reported`: the partitions that the member says it has, None
     if it does not say."""
 
@@ -46,7 +46,8 @@ def reconcile(member: ModernMember, target: Target, is_free: IsFree) -> ModernMe
 
 
 def _still_has(reported: Assignment | None, revoking: Owned) -> bool:
-    """Also True if the member does not say what it has."""
+    """Return whether the member still has a partition that it must revoke. True if the member does
+    not say what it has."""
     if reported is None:
         return True
     return any(
@@ -57,7 +58,8 @@ def _still_has(reported: Assignment | None, revoking: Owned) -> bool:
 
 
 def _without_unsubscribed(member: ModernMember, target: Target) -> ModernMember:
-    """What the member no longer subscribes to is revoked before there is a new target."""
+    """Return the member after topics that it no longer subscribes to are revoked, before there is a
+    new target."""
     gone = member.owned.keys() - target.subscribed
     if not target.subscription_changed or not gone:
         return member

@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from bucketlog.consumers.group_messages import CallerIdentity, GroupProtocol, JoinedMember, Token
 
 ENTRY_BYTES = 128
-"""More than a member or a pending member costs in a snapshot beside its own bytes."""
+"""An upper bound of what a member or a pending member costs in a snapshot beside its own bytes."""
 _PROTOCOL_BYTES = 16
 _MEMBER_OBJECT_BYTES = 512
 _PROTOCOL_OBJECT_BYTES = 144
@@ -25,7 +25,7 @@ PENDING_OBJECT_BYTES = 256
 
 @dataclass(slots=True)
 class GroupMember:
-    """`deadline_ms`: when it is taken for dead; None while nothing is expected of it.
+    """A member. `deadline_ms`: when it counts as dead; None while nothing is expected of it.
     `is_new`: it has not been in a generation yet, and its first join can expire.
     `former_generation`: the member's epoch in the group of the consumer protocol that this group
     was, if that epoch differs from the group's generation. None from the next generation on."""
@@ -87,7 +87,8 @@ class Roster:
         return len(self._members)
 
     def __iter__(self) -> Iterator[GroupMember]:
-        """Whoever removes members meanwhile iterates over a list of them."""
+        """Return the members. A caller that removes members meanwhile must iterate over a list of
+        them."""
         return iter(self._members.values())
 
     def __contains__(self, member_id: str) -> bool:
@@ -187,7 +188,8 @@ class Roster:
         return True
 
     def vote(self) -> str:
-        """What most members prefer among the protocols all support; of two, the first named."""
+        """Return the protocol that most members prefer among those that all support. In a tie, the
+        protocol that got a vote first wins."""
         shared = {name for name, count in self._supporters.items() if count == len(self)}
         votes = Counter(_preferred(member, shared) for member in self)
         return votes.most_common(1)[0][0]

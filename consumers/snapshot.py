@@ -1,15 +1,14 @@
 """A group as another coordinator needs it: versioned, bounded, the same bytes for the same group.
 
 A snapshot is one msgpack array (see `_StoredGroup`): identity, state, generation, members in order
-with metadata and assignments, ids given out. What does not outlive a coordinator is left out:
-requests that wait (their connections go with it) and deadlines. `restore` gives every member a full
-session timeout to say that it lives, and every phase its full time; a stable group continues
-without a rebalance, and members that have not asked for their assignment by then are not waited
-for.
+with metadata and assignments, ids given out. It leaves out what does not outlive a coordinator:
+deadlines, and requests that wait (their connections end with it). `restore` gives every member a
+full session timeout to show that it lives, and every phase its full time. A stable group continues
+without a rebalance, and does not wait for members that have not asked for their assignment by then.
 
-A `revision` is in it, so that a store can refuse an older snapshot for a newer one. Version 3
-also has members with a former generation; other groups are written as version 1. (Version 2 is a
-group of the consumer protocol.)
+A `revision` is in it, so that a store can refuse an older snapshot for a newer one. Version 3 also
+has members with a former generation; other groups are written as version 1. (Version 2 is a group
+of the consumer protocol.)
 """
 
 from typing import Annotated, NamedTuple
@@ -63,7 +62,7 @@ _STORED = TypeAdapter(_StoredGroup)
 
 
 def snapshot(group: Group) -> bytes:
-    """A dead group has none: what is stored of it is deleted."""
+    """Return the group's snapshot. A dead group has none: what is stored of it is deleted."""
     machine = group.machine
     if machine.state is GroupState.DEAD:
         raise ValueError(f"group {group.group_id!r} is dead")
@@ -100,7 +99,8 @@ def snapshot(group: Group) -> bytes:
 
 
 def restore(blob: bytes, settings: GroupSettings, new_uuid: NewUuid, now_ms: int) -> Group:
-    """Raises InvalidDataError for bytes that are not a snapshot of a possible group."""
+    """Restore a group. Raises InvalidDataError for bytes that are not a snapshot of a possible
+    group."""
     stored = _decode(blob, settings)
     machine = Rebalance(
         settings,
@@ -175,7 +175,7 @@ def _roster(stored: _StoredGroup) -> Roster:
 
 
 def _check(machine: Rebalance) -> None:
-    """What every group of its state has: later code relies on it."""
+    """Check what later code relies on: the properties that every group in its state has."""
     named = machine.protocol_name
     match machine.state:
         case GroupState.EMPTY:

@@ -21,7 +21,7 @@ from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import TopicId
 
 MODERN_VERSION = 2
-"""Of a snapshot; version 1 is a classic group's."""
+"""The version of a modern group's snapshot; version 1 is a classic group's."""
 NEVER_RESOLVED = -1
 
 _NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
@@ -67,7 +67,7 @@ _STORED = TypeAdapter(_StoredGroup)
 
 
 def modern_snapshot(group: ModernGroupState) -> bytes:
-    """A dead group has none: what is stored of it is deleted."""
+    """Return the group's snapshot. A dead group has none: what is stored of it is deleted."""
     if group.is_dead:
         raise ValueError(f"group {group.group_id!r} is dead")
     stored = _StoredGroup(
@@ -87,8 +87,8 @@ def modern_snapshot(group: ModernGroupState) -> bytes:
 def restore_modern(
     fields: object, settings_of: Callable[[str], ModernSettings], now_ms: int
 ) -> ModernGroupState:
-    """`settings_of` a group id. Raises InvalidDataError for what is not a snapshot of a possible
-    group."""
+    """Restore a group. `settings_of` returns the settings for a group id. Raises InvalidDataError
+    if the bytes are not a snapshot of a possible group."""
     try:
         stored = _STORED.validate_python(fields)
     except ValidationError as error:

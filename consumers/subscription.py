@@ -45,7 +45,7 @@ class SubscribedTopics:
 
 
 def _count(metadata: bytes) -> int:
-    """As the subscription states it."""
+    """Return the number of topics that the subscription states. Raises `InvalidDataError`."""
     try:
         _, count = _VERSION_AND_COUNT.unpack_from(metadata)
     except struct.error as error:
@@ -54,7 +54,8 @@ def _count(metadata: bytes) -> int:
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str]:
-    """Raises InvalidDataError where the bytes end early or say nonsense."""
+    """Return the topics of a subscription. Raises InvalidDataError if the bytes end early or are
+    invalid."""
     try:
         version, count = _VERSION_AND_COUNT.unpack_from(metadata)
         # no more names than could stand there: the count alone must not cost memory

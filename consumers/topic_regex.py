@@ -28,7 +28,7 @@ def _compiled(pattern: str, memory_bytes_max: int) -> Any:
 
 
 def check_regex(pattern: str, *, memory_bytes_max: int) -> None:
-    """Raises `InvalidRegexError` for a pattern that RE2 refuses, or that needs more memory."""
+    """Check a pattern. Raises `InvalidRegexError` if RE2 refuses it, or if it needs more memory."""
     try:
         _compiled(pattern, memory_bytes_max)
     except re2.error as error:

@@ -1,7 +1,7 @@
 """Offsets that are committed in transactions (TxnOffsetCommit): pending until the transaction ends.
 
-Invariants: as other commits, they are let in by the group's machine and by the sequencer under the
-coordinator's term, and a fetch of stable offsets waits for those on their way. They are
+Invariants: like other commits, these are let in by the group's machine, and by the sequencer under
+the coordinator's term. A fetch of stable offsets waits for commits on their way. Commits are
 acknowledged when they are visible. Source: KIP-98, KIP-447; Kafka's
 GroupCoordinatorService.commitTransactionalOffsets.
 """
@@ -77,7 +77,8 @@ class TransactionalCommits:
         rows: Sequence[OffsetRow],
         transaction: CommittingTransaction,
     ) -> ErrorCode | FactStatus:
-        """An error of the group, or what the sequencer says of the transaction."""
+        """Commit offsets in a transaction. Returns an error of the group, or the sequencer's answer
+        about the transaction."""
         async with self._coordinator.holding(group_id) as held:
             if isinstance(held, ErrorCode):
                 return held
@@ -99,7 +100,8 @@ class TransactionalCommits:
         rows: Sequence[OffsetRow],
         transaction: CommittingTransaction,
     ) -> ErrorCode | FactStatus:
-        """COORDINATOR_NOT_AVAILABLE where nobody knows: the offsets may still come into the log."""
+        """Write the offsets. COORDINATOR_NOT_AVAILABLE if the outcome is unknown: the offsets may
+        still come into the log."""
         loop = asyncio.get_running_loop()
         on_its_way: asyncio.Future[ErrorCode] = loop.create_future()
         outcome: asyncio.Future[ErrorCode | FactStatus] = loop.create_future()

@@ -1,5 +1,5 @@
-"""The `uniform` assignor, where all members subscribe to the same topics: numbers of partitions
-differ by one at most, and members keep what they have. Pure.
+"""The `uniform` assignor for members that all subscribe to the same topics. Their numbers of
+partitions differ by one at most, and members keep what they have. Pure.
 
 Source: KIP-848, Kafka's UniformHomogeneousAssignmentBuilder. Kafka's choice among equal ones is the
 order of hash tables; here it is the order of members, topic ids and partition numbers.

@@ -1,4 +1,4 @@
-"""Which member of a share group reads which partitions. Pure.
+"""Assignment of partitions to the members of a share group. Pure.
 
 A partition may have many members. Invariants: each partition has a member if any is subscribed to
 it; each member has a partition if there is one to which it is subscribed; the members' numbers of
@@ -19,9 +19,9 @@ T = TypeVar("T")
 Subscriptions: TypeAlias = Mapping[str, frozenset[str]]
 """Names of topics by member."""
 Partitions: TypeAlias = Mapping[str, Sequence[TopicIdPartition]]
-"""By topic; topics that do not exist are absent."""
+"""Partitions by topic; topics that do not exist are absent."""
 Assignment: TypeAlias = Mapping[str, AbstractSet[TopicIdPartition]]
-"""By member."""
+"""Assigned partitions by member."""
 
 
 def assign(

@@ -85,7 +85,7 @@ class ShareCoordinator:
         return outcome
 
     def limits_of(self, group_id: str) -> ShareMemberLimits:
-        """With the group's own configs."""
+        """Return the limits of a group's members, with the group's own configs."""
         return self._limits.configured(self._configs_of(group_id))
 
     def _no_group(self, group_id: str) -> HeartbeatOutcome:
@@ -115,7 +115,7 @@ class ShareCoordinator:
         return None
 
     def refusal(self, group_id: str) -> ErrorCode:
-        """Why the group is not to be asked for here; `none` where it is."""
+        """Return why the group must not be asked for here; `none` if it may."""
         if not group_id or len(group_id.encode()) > self._limits.id_bytes_max:
             return ErrorCode.invalid_group_id
         return self._owns(group_id)
@@ -128,7 +128,8 @@ class ShareCoordinator:
         return group_id in self._groups or group_id in self._stored()
 
     def may_exist(self, group_id: str) -> bool:
-        """Whether the group exists or can be created: no group of another type has its name."""
+        """Return whether the group exists or can be created: no group of another type has its
+        name."""
         return self.exists(group_id) or not self._is_other(group_id)
 
     def list(self) -> list[ShareGroupRow]:

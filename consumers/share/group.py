@@ -21,7 +21,7 @@ JOIN, LEAVE = 0, -1
 
 
 class ShareHeartbeat(NamedTuple):
-    """`topics` and `rack` are None where they are as before."""
+    """A heartbeat of a member. `topics` and `rack` are None if they have not changed."""
 
     member_id: str
     epoch: int
@@ -32,7 +32,7 @@ class ShareHeartbeat(NamedTuple):
 
 
 class HeartbeatOutcome(NamedTuple):
-    """`assignment` is None where the member knows it already."""
+    """The outcome of a heartbeat. `assignment` is None if the member knows it already."""
 
     error: ErrorCode
     message: str | None = None
@@ -107,7 +107,7 @@ class ShareGroup:
         return HeartbeatOutcome(ErrorCode.none, None, member.epoch, None if is_told else target)
 
     def _note(self, request: ShareHeartbeat, deadline_ms: int) -> bool:
-        """Keep what the member says; whether its subscription is new."""
+        """Keep what the member says. Returns whether its subscription is new."""
         member = self.members.get(request.member_id)
         if member is None:
             self.members[request.member_id] = ShareMember(
@@ -154,7 +154,7 @@ class ShareGroup:
         return set().union(*(member.topics for member in self.members.values()))
 
     def _look_at(self, topic: TopicByName) -> bool:
-        """Whether the subscribed topics have changed since the last call."""
+        """Return whether the subscribed topics have changed since the last call."""
         found = ((name, topic(name)) for name in self.topics())
         seen = {name: (state.topic_id, state.partitions) for name, state in found if state}
         is_changed, self._seen = seen != self._seen, dict(seen)

@@ -17,8 +17,8 @@ _BY_DURATION = re.compile(
 
 
 def starting_age_ms(text: str) -> int | None:
-    """`share.auto.offset.reset` as an age of records in milliseconds: a group begins at the first
-    record that is not older. 0 for `latest`, None for `earliest`. Raises `ValueError`."""
+    """Return `share.auto.offset.reset` as an age of records in milliseconds: a group begins at the
+    first record that is not older. 0 for `latest`, None for `earliest`. Raises `ValueError`."""
     if text == "latest":
         return 0
     if text == "earliest":
@@ -47,7 +47,8 @@ _CHANGES: Mapping[str, _Change] = {
 
 
 def configured(rules: ShareRules, configs: Mapping[str, str]) -> ShareRules:
-    """`rules` with what the group's configs set. They were checked when they were set."""
+    """Return `rules` with the values of the group's configs, which were checked when they were
+    set."""
     for name, text in configs.items():
         change = _CHANGES.get(name)
         if change is not None:

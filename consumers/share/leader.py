@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 CHECK_INTERVAL_S = 0.1
 _LOST = ErrorCode.not_leader_or_follower
-"""After it, clients ask for the leader."""
+"""The error after which clients ask for the leader."""
 
 
 class ShareKey(NamedTuple):
@@ -76,7 +76,7 @@ class HeldPartition:
         self._lost = False
         self.reading = asyncio.Lock()
         self.deadline_ms: int | None = None
-        """No lock ends before it."""
+        """A time before which no lock ends."""
         self.watches: dict[Wakes, int] = {}
 
     @property
@@ -93,15 +93,15 @@ class HeldPartition:
         self.wake()
 
     def wake(self) -> None:
-        """Records may have become available: wake the requests that wait."""
+        """Wake the requests that wait, because records may have become available."""
         for watch, row in list(self.watches.items()):
             watch.wake(row)
 
 
 class ShareLeader:
-    """`incarnation` names this broker in the log. `owns`: whether the broker is to lead the
-    partition. `start_of` is where a share-partition without state begins, None where the partition
-    is gone; `rules` are a group's. `catch_up` returns False where the view may lag."""
+    """`incarnation` names this broker in the log. `owns` returns whether the broker leads the
+    partition. `start_of` returns where a share-partition without state begins, None if the
+    partition is gone. `rules` are a group's. `catch_up` returns False if the view may lag."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class ShareLeader:
         self._takings: dict[ShareKey, asyncio.Future[ErrorCode]] = {}
 
     def state(self, key: ShareKey) -> SharePartition | None:
-        """What the view shows of a share-partition."""
+        """Return the state of a share-partition in the view; None if it has none."""
         return self._shares().by_group.get(key.group, {}).get(key.partition)
 
     # Taking ----------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class ShareLeader:
             self._lose(held)
 
     def check_ownership(self) -> None:
-        """Roles have moved: let go of what is another broker's now."""
+        """Give up share-partitions that now belong to another broker, because roles have moved."""
         for held in list(self._held.values()):
             if not self._is_mine(held):
                 self._lose(held)
@@ -244,7 +244,8 @@ class ShareLeader:
     async def acknowledge(
         self, key: ShareKey, member: str, batches: Sequence[Acknowledgement]
     ) -> ErrorCode:
-        """Returns when the log has it. A client that gets no answer may have been heard."""
+        """Acknowledge records. Returns when the log has the change. If a client gets no answer, the
+        change may still be made."""
         held = self.find(key)
         if held is None:  # the state is read again; nothing is acquired there
             taken = await self.hold(key)
@@ -257,7 +258,7 @@ class ShareLeader:
         return await self._write(held, changes)
 
     async def release(self, key: ShareKey, member: str) -> ErrorCode:
-        """What the member holds becomes available."""
+        """Make the records that the member holds available."""
         held = self.find(key)
         if held is None:
             return ErrorCode.none

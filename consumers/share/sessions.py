@@ -31,8 +31,8 @@ class SessionOwner(Protocol):
 
 @dataclass(slots=True)
 class ShareSession:
-    """`epoch` is that of the next request. `touched` are all partitions that the member had: it may
-    hold records there."""
+    """A member's session. `epoch` is that of the next request. `touched` are all partitions that
+    the member had: it may hold records there."""
 
     owner: SessionOwner
     epoch: int = 1
@@ -44,7 +44,8 @@ class ShareSession:
         self.touched.update(self.partitions)
 
     def rotate(self) -> list[TopicIdPartition]:
-        """All partitions; the first one comes last in the next call, so that each gets its turn."""
+        """Return all partitions. The first one comes last in the next call, so that each gets its
+        turn."""
         order = list(self.partitions)
         if len(order) > 1:
             del self.partitions[order[0]]

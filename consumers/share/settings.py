@@ -9,7 +9,8 @@ HEARTBEAT = "share.heartbeat.interval.ms"
 
 @dataclass(frozen=True, slots=True)
 class ShareMemberLimits:
-    """`members_max` of a group, `members_total_max` of all groups that a broker coordinates."""
+    """Limits of members: `members_max` of a group, `members_total_max` of all groups that a broker
+    coordinates."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -32,8 +33,9 @@ class ShareMemberLimits:
 
 @dataclass(frozen=True, slots=True)
 class ShareRules:
-    """How the share-partitions of a group behave. One without state begins at the first record that
-    is not older than `starting_age_ms`: 0 for the end of the log, None for its start."""
+    """Rules for the share-partitions of a group. A share-partition without state begins at the
+    first record that is not older than `starting_age_ms`: 0 for the end of the log, None for its
+    start."""
 
     starting_age_ms: int | None
     committed_only: bool

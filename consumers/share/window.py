@@ -24,7 +24,7 @@ NOBODY = ""
 
 
 class RecordState(IntEnum):
-    """As Kafka's persister numbers them."""
+    """States of records, numbered as by Kafka's persister."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -33,7 +33,7 @@ class RecordState(IntEnum):
 
 
 class AcknowledgeType(IntEnum):
-    """As requests number them. A gap is an offset without a record."""
+    """Types of acknowledgements, numbered as in requests. A gap is an offset without a record."""
 
     GAP = 0
     ACCEPT = 1
@@ -43,7 +43,7 @@ class AcknowledgeType(IntEnum):
 
 
 class Acknowledgement(NamedTuple):
-    """`types`: one for all offsets, or one for each."""
+    """An acknowledgement of a range. `types`: one for all offsets, or one for each."""
 
     first: int
     last: int
@@ -84,7 +84,8 @@ class WindowLimits(NamedTuple):
 
 @dataclass(slots=True)
 class RecordSpan:
-    """Offsets `first` to `last`, both included. `until_ms` is when the lock ends."""
+    """The offsets from `first` to `last`, both included, in one state. `until_ms` is when the lock
+    ends."""
 
     first: int
     last: int
@@ -111,7 +112,7 @@ class RecordSpan:
 
 
 class ShareWindow:
-    """Times are milliseconds of a clock that does not go back."""
+    """The window of a share-partition. Times are milliseconds, by a clock that never goes back."""
 
     def __init__(self, start: int, batches: Iterable[ShareBatch] = ()) -> None:
         self.start = start
@@ -136,15 +137,15 @@ class ShareWindow:
 
     @property
     def in_flight(self) -> int:
-        """Records that are available or acquired."""
+        """Number of records that are available or acquired."""
         return sum(span.count for span in self.spans if not span.is_final)
 
     def may_acquire(self, limits: WindowLimits) -> bool:
-        """Whether a read at `next_offset` can be of use."""
+        """Return whether a read at `next_offset` can be of use."""
         return self.next_offset < self.end or self.in_flight < limits.locks
 
     def next_deadline_ms(self) -> int | None:
-        """When the next lock ends."""
+        """Return when the next lock ends; None if no record is locked."""
         locked = (span.until_ms for span in self.spans if span.state is RecordState.ACQUIRED)
         return min(locked, default=None)
 
@@ -211,7 +212,7 @@ class ShareWindow:
         return min(last, max(first, self.end) + room - 1)
 
     def _archive(self, first: int, last: int) -> None:
-        """Offsets without a record that is delivered."""
+        """Archive the available offsets of this range, because no record is delivered for them."""
         if first > last:
             return
         self._extend(last)
@@ -251,7 +252,7 @@ class ShareWindow:
         return changes
 
     def release(self, member: str, limits: WindowLimits) -> list[ShareBatch]:
-        """The member is gone: what it holds becomes available. Returns the changes to write."""
+        """Make the records of a member that is gone available. Returns the changes to write."""
         held = [span for span in self.spans if span.member == member]
         return self._release(held, limits)
 
@@ -312,7 +313,7 @@ class ShareWindow:
         return self.spans[self._at(first) : self._at(last) + 1] if first <= last else ()
 
     def _split(self, offset: int) -> None:
-        """Let a span begin at `offset`."""
+        """Cut the span that holds `offset`, so that a span begins there."""
         if not self.start < offset < self.end:
             return
         row = self._at(offset)
@@ -357,7 +358,7 @@ def _outcome(kind: int) -> RecordState:
 
 
 def _runs(batch: Acknowledgement) -> Iterable[tuple[int, int, int]]:
-    """Offsets with the same type together: first, last, type."""
+    """Return runs of offsets with the same type: first, last, type."""
     if len(batch.types) == 1:
         yield batch.first, batch.last, batch.types[0]
         return
@@ -383,7 +384,8 @@ def _join(found: list[AcquiredRange], span: RecordSpan, batch_size: int) -> None
 
 
 def refused_batches(batches: Sequence[Acknowledgement], *, may_renew: bool) -> bool:
-    """Whether batches of a request make no sense, as in Kafka's validateAcknowledgementBatches."""
+    """Return whether batches of a request make no sense, as in Kafka's
+    validateAcknowledgementBatches."""
     before = -1
     for first, last, types in batches:
         if first > last or first < 0 or first <= before or not types:
