@@ -34,7 +34,7 @@ class BlockIndex:
 
     @classmethod
     def decode(cls, rows: Buffer) -> "BlockIndex":
-        """`rows` are whole rows."""
+        """Decode rows. `rows` are whole rows."""
         numbers = array("q")
         numbers.frombytes(rows)
         if sys.byteorder == "little":
@@ -78,12 +78,13 @@ class BlockIndex:
         )
 
     def position_of(self, offset: int) -> int:
-        """Where to begin for the batch that holds `offset`, or the next one above it."""
+        """Return the position from which to read for the batch that holds `offset`, or the next one
+        above it."""
         return self.positions[max(bisect_right(self.base_offsets, offset) - 1, 0)]
 
     def position_since(self, timestamp_ms: int) -> int:
-        """Where to begin for the first batch with a timestamp of at least that, if there is one.
-        It is before the next row, or after the last."""
+        """Return the position from which to read for the first batch with at least this timestamp.
+        If there is such a batch, it begins before the next row, or after the last."""
         return self.positions[max(bisect_left(self.highest_before, timestamp_ms) - 1, 0)]
 
     def boundary(self, position: int, end: int) -> int:

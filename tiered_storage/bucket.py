@@ -16,11 +16,11 @@ from bucketlog.log_format.model import Buffer
 MAX_KEY_LENGTH_BYTES = 512
 """S3 allows 1,024 bytes; the rest is the prefix's."""
 MAX_KEY_NAME_LENGTH_BYTES = 255
-"""Of what is between two slashes: what file systems allow."""
+"""Longest part of a key between two slashes, as file systems allow."""
 
 
 class ObjectInfo(NamedTuple):
-    """`modified_ms` is the store's own clock."""
+    """An object in a listing. `modified_ms` is a time of the store's own clock."""
 
     key: str
     size_bytes: int
@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Suffix:
-    """The last `length` bytes of an object, or all of it where it is shorter. `length` > 0."""
+    """The last `length` bytes of an object, or all of a shorter object. `length` > 0."""
 
     length: int
 
@@ -53,7 +53,7 @@ class Suffix:
 class Body(NamedTuple):
     """An answer of `get`: the bytes, where they start in the object, and the object's full size.
 
-    Of a span past the end, `start` is the object's size. Nothing changes `data` any more.
+    For a span past the end, `start` is the object's size. Nothing changes `data` afterwards.
     """
 
     data: Buffer
@@ -62,7 +62,7 @@ class Body(NamedTuple):
 
 
 def clip(span: Span | Suffix | None, object_size_bytes: int) -> tuple[int, int]:
-    """Start and length of what `span` means of an object of that size; None is all of it."""
+    """Return start and length of `span` in an object of that size. None means all of the object."""
     match span:
         case Span():
             start = min(span.start, object_size_bytes)
@@ -77,9 +77,9 @@ def clip(span: Span | Suffix | None, object_size_bytes: int) -> tuple[int, int]:
 def check_prefix(prefix: str) -> None:
     """Check the beginning of a key by the rules that every store can keep.
 
-    Printable ASCII, names between slashes neither empty nor '.' nor '..' and no longer than
-    `MAX_KEY_NAME_LENGTH_BYTES`, in total `MAX_KEY_LENGTH_BYTES`: so that no key leaves its bucket
-    and all stores agree on what a key is. Raises `BucketRefusedError`.
+    A key is printable ASCII. Names between slashes are neither empty nor '.' nor '..', and not
+    longer than `MAX_KEY_NAME_LENGTH_BYTES`; the key is not longer than `MAX_KEY_LENGTH_BYTES`. So
+    no key leaves its bucket, and all stores agree on what a key is. Raises `BucketRefusedError`.
     """
     names = prefix.split("/")
     last = names.pop()
@@ -99,16 +99,16 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_key(key: str) -> None:
-    """As `check_prefix`, of a whole key. Raises `BucketRefusedError`."""
+    """Check a whole key as `check_prefix` checks a prefix. Raises `BucketRefusedError`."""
     check_prefix(f"{key}/")
 
 
 class Bucket(Protocol):
     """Asynchronous. Keys are relative to the bucket's prefix, '/'-separated, ASCII (`check_key`).
 
-    Raises `BucketUnavailableError` where trying again may help (an ambiguous create included:
-    it may yet have happened, even later), `BucketRefusedError` where it will not. Whoever opens a
-    bucket closes it; nothing is called after `close`.
+    Raises `BucketUnavailableError` if trying again may help. This includes an ambiguous create: it
+    may yet have happened, even later. Raises `BucketRefusedError` if trying again will not help.
+    The opener of a bucket closes it; nothing is called after `close`.
     """
 
     async def create(self, key: str, parts: Sequence[Buffer], *, crc32c: int | None = None) -> bool:
@@ -122,13 +122,13 @@ class Bucket(Protocol):
         ...
 
     async def get(self, key: str, span: Span | Suffix | None = None) -> Body:
-        """Read an object or a part of it. Raises `ObjectNotFoundError`. A span that begins at or
-        past the end gives an empty body."""
+        """Read an object or a part of it. A span that begins at or past the end gives an empty
+        body. Raises `ObjectNotFoundError`."""
         ...
 
     def list(self, prefix: str, *, start_after: str = "") -> AsyncIterator[ObjectInfo]:
-        """All objects whose key begins with `prefix` and is greater than `start_after`, in no
-        promised order."""
+        """Return all objects whose key begins with `prefix` and is greater than `start_after`, in
+        no promised order."""
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
@@ -136,14 +136,14 @@ class Bucket(Protocol):
         ...
 
     async def head(self, key: str) -> ObjectInfo | None:
-        """What a listing would say of the object; None where there is none."""
+        """Return the object as a listing would show it; None if there is none."""
         ...
 
     async def close(self) -> None: ...
 
 
 async def listed(bucket: Bucket, prefix: str, *, start_after: str = "") -> list[ObjectInfo]:
-    """What is there, at once. Raises the bucket's errors."""
+    """Return all objects under the prefix at once. Raises the bucket's errors."""
     return [info async for info in bucket.list(prefix, start_after=start_after)]
 
 

@@ -1,6 +1,6 @@
 """Writers' chains, from listings alone. Pure.
 
-A segment is committed if and only if every key before it in its chain holds a segment; what is
+A segment is committed if and only if every key before it in its chain holds a segment. Everything
 after a seal is void. Invariant: no order of a listing is trusted; a chain's density is checked.
 """
 
@@ -16,9 +16,9 @@ from bucketlog.tiered_storage.segment import MIN_SEGMENT_LENGTH, is_seal
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`committed` are the segments from `start` on, `end` is the seq of the seal or of the next
-    object, `void` are objects past it: of a sealed chain they will never count; of an open one
-    they are PUTs that overtook an earlier one."""
+    """A writer's chain. `committed` are the segments from `start` on. `end` is the seq of the seal
+    or of the next object. `void` are objects past it. In a sealed chain, they will never count. In
+    an open chain, they are PUTs that overtook an earlier one."""
 
     writer: WriterId
     start: int
@@ -55,7 +55,7 @@ def read_chain(writer: WriterId, objects: Iterable[ObjectInfo], start: int = 0) 
 
 
 def read_chains(objects: Iterable[ObjectInfo]) -> dict[WriterId, Chain]:
-    """All chains under `log/`, from one listing."""
+    """Return all chains under `log/`, from one listing."""
     by_writer: dict[WriterId, list[ObjectInfo]] = {}
     for info in objects:
         by_writer.setdefault(keys.parse_segment(info.key).writer, []).append(info)

@@ -89,8 +89,8 @@ def _too_large(key: str, reason: str, bytes_max: int | None) -> CorruptObjectErr
 
 
 def encode_checkpoint(checkpoint: Checkpoint, *, bytes_max: int = CHECKPOINT_BYTES_MAX) -> bytes:
-    """Raises `InvalidDataError` for more than `bytes_max` uncompressed bytes, because readers would
-    refuse the checkpoint."""
+    """Encode a checkpoint. Raises `InvalidDataError` for more than `bytes_max` uncompressed bytes,
+    because readers would refuse the checkpoint."""
     topics = sorted({partition.topic_id for partition in checkpoint.partitions})
     rows = {topic_id: row for row, topic_id in enumerate(topics)}
     listed = sorted(checkpoint.partitions.items())
@@ -150,9 +150,9 @@ def _planes(kind: str) -> Iterable[int]:
 
 
 def decode_checkpoint(key: str, data: Buffer, *, bytes_max: int | None = None) -> Checkpoint:
-    """`bytes_max` limits the uncompressed bytes. The default is `CHECKPOINT_BYTES_MAX` or
-    `READABLE_RATIO` times the stored bytes, whichever is more. The result takes up to about 20
-    times as much memory as the uncompressed bytes, for batches 3 times. Raises
+    """Decode a checkpoint. `bytes_max` limits the uncompressed bytes. The default is
+    `CHECKPOINT_BYTES_MAX` or `READABLE_RATIO` times the stored bytes, whichever is more. The result
+    takes up to about 20 times as much memory as the uncompressed bytes, for batches 3 times. Raises
     `CorruptObjectError`, and `InvalidDataError` for an unknown version."""
     view = memoryview(data)
     if len(view) < HEADER_BYTES:

@@ -1,13 +1,14 @@
-"""Which segments a checkpoint may cover. Pure.
+"""The segments that a checkpoint may cover. Pure.
 
-Whoever writes one lists the tails twice, like a reader without a broker; the second listing begins
-after the first has ended. The low ticket of a segment that the first found committed says that all
-below it was visible or void when that segment was reserved: visible means that its object was in
-its chain by then, so that the second listing has it; void, that none ever will be. Hence the
-committed segments of the second listing below such a ticket are *all* that there will ever be
-below it. An active epoch says the same of everything before it: its activation sealed all chains.
+The writer of a checkpoint lists the tails twice, like a reader without a broker; the second listing
+begins after the first has ended. Take the low ticket of a segment that the first listing found
+committed. When that segment was reserved, everything below the low ticket was visible or void.
+Visible means that the object was in its chain by then, so the second listing has it. Void means
+that there never will be an object. Hence the committed segments of the second listing below such a
+ticket are *all* that there will ever be below it. An active epoch says the same of everything
+before it: its activation sealed all chains.
 
-Tickets ascend along a chain, so that what is covered of one is its beginning.
+Tickets ascend along a chain, so the covered part of a chain is its beginning.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,8 @@ from bucketlog.tiered_storage.tails import Tail
 
 
 class Prefix(NamedTuple):
-    """`segments` by ticket; `writers` those of the ticket's epoch, and of the segments."""
+    """The covered part of the log: `segments` by ticket; `writers` are those of the ticket's epoch,
+    and of the segments."""
 
     segments: list[SegmentIndex]
     writers: list[CoveredWriter]
@@ -37,8 +39,8 @@ def low_ticket(first: Iterable[SegmentIndex], *, active_epoch: int) -> Ticket:
 def cut_prefix(
     low: Ticket, second: Mapping[WriterId, Tail], footers: Mapping[SegmentId, SegmentIndex]
 ) -> Prefix:
-    """What is below `low`. Raises `CorruptObjectError` where a chain has no seal that must
-    have one, or its tickets do not ascend."""
+    """Return the segments below `low`. Raises `CorruptObjectError` if a required seal is missing,
+    or if the tickets of a chain do not ascend."""
     segments: list[SegmentIndex] = []
     writers = []
     for writer, (epoch, chain) in second.items():

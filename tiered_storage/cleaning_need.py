@@ -1,8 +1,9 @@
-"""Whether a compacted partition is to be cleaned, and how far: pure arithmetic over its tier.
+"""The need to clean a compacted partition, and how far: pure arithmetic over its tier.
 
-Invariant: nothing at or after the last stable offset is cleanable, nor any row from the first one
-on whose highest timestamp is younger than `min.compaction.lag.ms`. What is in log segments and
-in no row yet is the counterpart of Kafka's active segment: never cleaned.
+Invariant: nothing at or after the last stable offset is cleanable. Neither is the first row whose
+highest timestamp is younger than `min.compaction.lag.ms`, nor any row after it. Batches that are in
+log segments and in no row yet are the counterpart of Kafka's active segment: they are never
+cleaned.
 
 Source: Kafka's LogCleanerManager (cleanableOffsets, maxCompactionDelay, grabFilthiestCompactedLog)
 and LogToClean; KIP-58 (min.compaction.lag.ms), KIP-354 (max.compaction.lag.ms).
@@ -38,7 +39,7 @@ class CleanablePart(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """By which partitions are ordered: the dirtiest is cleaned first."""
+        """The dirty part of the bytes. The partition with the highest ratio is cleaned first."""
         total = self.dirty_bytes + self.clean_bytes
         return self.dirty_bytes / total if total else 0.0
 
@@ -52,7 +53,8 @@ def cleanable(
     rules: CleaningRules,
     now_ms: int,
 ) -> CleanablePart:
-    """`rows` are a partition's tier. A row that ends above `cleaned_to` is dirty as a whole.
+    """Return the part that may be cleaned. `rows` are a partition's tier. A row that ends above
+    `cleaned_to` is dirty as a whole.
 
     A `cleaned_to` that is not in the tier (DeleteRecords has passed it) counts as the log's start.
     """
@@ -79,7 +81,8 @@ def cleanable(
 
 
 def needs_cleaning(part: CleanablePart, rules: CleaningRules) -> bool:
-    """As Kafka: dirtier than the ratio, or anything that has waited for too long."""
+    """Return whether to clean, as Kafka decides: the part is dirtier than the ratio, or has waited
+    for too long."""
     if part.end <= part.start or not part.dirty_bytes:
         return False
     return part.overdue_ms > 0 or part.dirty_ratio > rules.min_cleanable_dirty_ratio

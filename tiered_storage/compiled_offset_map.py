@@ -72,7 +72,7 @@ class CompiledOffsetMap:
 
 
 class _Source:
-    """The records of all batches in one piece, and where what is."""
+    """The records of all batches in one piece, and the position of each batch's records."""
 
     def __init__(self, batches: Sequence[OpenBatch]) -> None:
         self.table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)

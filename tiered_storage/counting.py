@@ -13,14 +13,15 @@ from bucketlog.tiered_storage.bucket import Body, Bucket, ObjectInfo, Span, Suff
 
 Clock = Callable[[], float]
 KEYS_PER_REQUEST = 1_000
-"""What S3 lists or deletes with one request."""
+"""Number of keys that S3 lists or deletes with one request."""
 
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class DurationHistogram:
-    """Of seconds. `counts`: by the first of `BUCKETS_S` that is no less, and those beyond."""
+    """A histogram of seconds. Each duration is counted at the first of `BUCKETS_S` that is not
+    less. `counts` has one more element for durations beyond all of these."""
 
     __slots__ = ("counts", "total_s")
 
@@ -33,16 +34,17 @@ class DurationHistogram:
         self.total_s += seconds
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """As Prometheus has them: upper bound, how many are no more than it."""
+        """Return the counts in Prometheus' form: an upper bound, and the number of durations up to
+        it."""
         bounds = (*map(str, BUCKETS_S), "+Inf")
         return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
 
 
 @dataclass(slots=True)
 class BucketCounts:
-    """Requests begun, failed ones included, as S3 bills them: a listing counts one for each
-    started thousand of objects. `bytes_in` went to the bucket (refused bodies too), `bytes_out`
-    came from it."""
+    """Counts of the requests begun, failed ones included, as S3 bills them: a listing counts one
+    for each started thousand of objects. `bytes_in` went to the bucket (refused bodies too),
+    `bytes_out` came from it."""
 
     creates: int = 0
     gets: int = 0
@@ -52,9 +54,9 @@ class BucketCounts:
     bytes_in: int = 0
     bytes_out: int = 0
     hedges: int = 0
-    """Of the creates, those that were the second of a pair (`HedgingBucket`)."""
+    """Number of creates that were the second of a pair (`HedgingBucket`)."""
     hedges_won: int = 0
-    """Of the hedges, those that were sooner than the first."""
+    """Number of hedges that ended before the first create of their pair."""
 
     @property
     def requests(self) -> int:
@@ -69,10 +71,10 @@ class CountingBucket:
         self._monotonic = monotonic
         self._counts = BucketCounts()
         self.create_seconds = DurationHistogram()
-        """Of each create that came to an end, refused ones and failures, too."""
+        """Durations of all creates that ended, also of refused and failed ones."""
 
     def beside(self, inner: Bucket) -> "CountingBucket":
-        """Another way to the same bucket: what passes through it is counted here, too."""
+        """Return a counter for another way to the same bucket. Both share their counts."""
         other = CountingBucket(inner, self._monotonic)
         other._counts = self._counts
         other.create_seconds = self.create_seconds

@@ -1,9 +1,9 @@
-"""What of the log may be deleted below a floor. Pure.
+"""The plan for deletion of the log's objects below a floor. Pure.
 
-Invariants: nothing that the floor calls readable goes, and nothing at or above it; a chain of the
-floor's own epoch keeps its seal and its registration, since its sequencer may not know yet that it
-is sealed. Everything named here may be deleted in any order, in part and again: no reader that
-begins at or above the floor asks for it (`tiered_storage.floors`).
+Invariants: no object that the floor calls readable is deleted, and none at or above the floor. A
+chain of the floor's own epoch keeps its seal and its registration, since its sequencer may not know
+yet that the chain is sealed. The named objects may be deleted in any order, in part and again: no
+reader that begins at or above the floor asks for them (`tiered_storage.floors`).
 
 A chain of an earlier epoch is closed for ever, sealed or not: no reader asks for it, and nobody
 publishes what is put there late (`stateless_broker.epochs.claim_watch`).
@@ -22,7 +22,7 @@ from bucketlog.tiered_storage.segment import is_seal
 
 
 class GarbageKind(StrEnum):
-    """What is deleted, as logs and figures name it."""
+    """Kinds of deleted objects, as logs and figures name them."""
 
     CHECKPOINTS = "checkpoints"
     FLOORS = "floors"
@@ -35,7 +35,7 @@ class GarbageKind(StrEnum):
 
     @property
     def reason(self) -> str:
-        """Why such an object goes, in a word."""
+        """Why such an object is deleted, in a word."""
         return _REASONS[self]
 
 
@@ -52,8 +52,8 @@ _REASONS = {
 
 
 class ChainPlan(NamedTuple):
-    """`seals`, `void` and `dead` segments to delete. `over`: nothing else is left of the chain, so
-    that its registration goes, too, after all of them."""
+    """The plan for a chain: `seals`, `void` and `dead` segments to delete. `over`: nothing else is
+    left of the chain, so its registration is deleted after all of them."""
 
     seals: list[str]
     void: list[str]
@@ -78,8 +78,9 @@ def plan_chain(
     floor: Floor,
     sealed_before_ms: int,
 ) -> ChainPlan:
-    """Of the chain of a writer registered in `epoch`, all of which is `listed`. In the floor's own
-    epoch, what is after a seal goes where that is from before `sealed_before_ms`."""
+    """Return the plan for the chain of a writer registered in `epoch`. `listed` has all objects of
+    the chain. In the floor's own epoch, objects after a seal are deleted if the seal is from before
+    `sealed_before_ms`."""
     kept = floor.readable_of(writer)
     by_seq = {keys.parse_segment(info.key).seq: info for info in listed}
     if epoch > floor.ticket.epoch:
@@ -97,8 +98,8 @@ def plan_chain(
 
 
 class FloorPlan(NamedTuple):
-    """`write`: a floor of this ticket may be laid now. `use`: the one below which may be deleted;
-    `drop` are those below it, which nobody needs any more."""
+    """The plan for floors. `write`: a floor of this ticket may be laid now. `use`: the floor below
+    which objects may be deleted. `drop` are the floors below it, which nobody needs any more."""
 
     write: Ticket | None
     use: Ticket | None
@@ -113,8 +114,9 @@ def plan_floors(
     safety_age_ms: int,
     interval_ms: int,
 ) -> FloorPlan:
-    """`older` is the ticket of the second newest sound checkpoint; `listed` are all floors that are
-    there, and `now_ms` is a time of the same store as theirs. One is laid every `interval_ms`."""
+    """Plan floors. `older` is the ticket of the second newest sound checkpoint. `listed` are all
+    floors, and `now_ms` is a time of the same store as theirs. A floor is laid every
+    `interval_ms`."""
     laid = sorted((keys.parse_floor(info.key), info.modified_ms) for info in listed)
     write: Ticket | None = None
     if not laid or (older > laid[-1][0] and now_ms - laid[-1][1] >= interval_ms):

@@ -29,12 +29,12 @@ class BucketVerb(Enum):
 
 
 class Effect(Enum):
-    """What became of a request whose caller got an error."""
+    """The effect of a request whose caller got an error."""
 
     NONE = auto()
     DONE = auto()
     LATER = auto()
-    """It was under way still, and happens after `Fault.later_ms`."""
+    """The request was still in progress, and takes effect after `Fault.later_ms`."""
 
 
 def _lost() -> BucketUnavailableError:
@@ -43,7 +43,7 @@ def _lost() -> BucketUnavailableError:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`error` None: the request only takes `delay_ms` longer."""
+    """A fault of one request. `error` None: the request only takes `delay_ms` longer."""
 
     effect: Effect = Effect.NONE
     error: BucketlogError | None = field(default_factory=_lost)
@@ -52,7 +52,8 @@ class Fault:
 
 
 FaultPlan: TypeAlias = Callable[[BucketVerb, str], Fault | None]
-"""Asked once for each request, with its verb and key (or prefix); None: it goes well."""
+"""Called once for each request, with its verb and key (or prefix). Returns the fault; None: the
+request succeeds."""
 
 
 class ScriptedFaults:

@@ -1,11 +1,11 @@
 """Floors: tickets below which the log may have been thinned out (docs/format/floor.md). Pure.
 
-A floor is written when two sound checkpoints are at its ticket or above, and says what is
-readable below it. What is not may be deleted once the floor is older than the safety age. The
-highest one always stays. Invariant: nothing is deleted that a floor does not leave out; hence who
-began with a checkpoint at or above the highest floor *after* his listings has missed nothing, and
-all the batches that he found are still there. No clock is needed to tell, and none to delete: ages
-are differences between times of one store.
+A floor is written when two sound checkpoints are at its ticket or above, and says what is readable
+below it. All other objects below it may be deleted once the floor is older than the safety age. The
+highest floor always stays. Invariant: nothing is deleted that a floor does not leave out. Take a
+reader that began with a checkpoint at or above the highest floor *after* its listings. It has
+missed nothing, and all the batches that it found still exist. Neither this decision nor deletion
+needs a clock: ages are differences between times of one store.
 """
 
 from bisect import bisect_right
@@ -40,9 +40,9 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """`positions` are those of the writers of the ticket's epoch: the number of their segments
-    that are below it. Chains of earlier epochs are below it whole. `readable` are the segments
-    that a batch of one of the two checkpoints is in."""
+    """A floor. `positions` are those of the writers of the ticket's epoch: the number of their
+    segments that are below it. Chains of earlier epochs are below it as a whole. `readable` are the
+    segments with a batch of one of the two checkpoints."""
 
     ticket: Ticket
     positions: Mapping[WriterId, int]
@@ -97,7 +97,7 @@ class _Content(BaseModel):
 
 
 def encode_floor(floor: Floor) -> bytes:
-    """Raises `InvalidDataError` for a floor that is too large."""
+    """Encode a floor. Raises `InvalidDataError` for a floor that is too large."""
     content = _Content(positions=dict(floor.positions), readable=dict(floor.readable))
     data = content.model_dump_json().encode()
     if len(data) > FLOOR_BYTES_MAX:
@@ -110,7 +110,7 @@ def encode_floor(floor: Floor) -> bytes:
 
 
 def decode_floor(key: str, data: Buffer) -> Floor:
-    """Raises `CorruptObjectError`, `InvalidDataError`."""
+    """Decode a floor. Raises `CorruptObjectError`, `InvalidDataError`."""
     text = bytes(memoryview(data)[: FLOOR_SPAN.length])
     if len(text) > FLOOR_BYTES_MAX:
         raise CorruptObjectError(
@@ -149,13 +149,14 @@ def _are_ascending(ranges: Ranges) -> bool:
 
 
 def highest_floor(listed: Iterable[ObjectInfo]) -> Ticket | None:
-    """Raises `InvalidDataError` for a key that is none."""
+    """Return the ticket of the highest floor; None if there is none. Raises `InvalidDataError` for
+    a key that is not a floor's."""
     return max((keys.parse_floor(info.key) for info in listed), default=None)
 
 
 def check_not_below(checkpoint: Checkpoint | None, listed: Iterable[ObjectInfo]) -> None:
-    """`listed` are all floors, listed after what was read beyond `checkpoint`. Raises
-    `StaleCheckpointError`."""
+    """Check that `checkpoint` is not below a floor. `listed` are all floors, listed after what was
+    read beyond the checkpoint. Raises `StaleCheckpointError`."""
     floor = highest_floor(listed)
     if floor is None or (checkpoint is not None and checkpoint.ticket >= floor):
         return

@@ -1,11 +1,11 @@
-"""A second, identical PUT where the first one takes unusually long; whichever is sooner decides.
+"""A second, identical PUT if the first one takes unusually long. The one that ends first decides.
 
-Sound because a create is create-only and both requests carry the same bytes: at most one of them
-makes the object, and it is ours either way. Invariants: True if one request got True; False
-only if both got False, or the only one; where one was refused and the other's outcome is not
-known, the create is ambiguous and says so (`BucketUnavailableError`). No request is under way any
-more when a create returns, other than one that was cancelled: it can change nothing, since the key
-is decided. Of all PUTs no more than `share_max` are sent twice.
+This is sound because a create is create-only and both requests carry the same bytes: at most one of
+them makes the object, and the object is ours either way. Invariants: the result is True if one
+request got True. It is False only if both got False, or the only one did. If one was refused and
+the other's outcome is unknown, the create is ambiguous and raises `BucketUnavailableError`. When a
+create returns, no request is in progress, other than a cancelled one: it can change nothing, since
+the key is decided. At most `share_max` of all PUTs are sent twice.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ class HedgeSettings:
 
 
 class HedgePolicy:
-    """When to hedge. Pure: it is given every PUT and every latency.
+    """Rules for hedging. Pure: the policy is given every PUT and every latency.
 
     Sizes are distinguished by factors of eight, since a large PUT is not a slow small one.
     """
 
     BURST = 4.0
-    """PUTs that may be hedged one after another, once enough have not been."""
+    """Number of PUTs that may be hedged one after another, once enough have not been."""
 
     def __init__(self, settings: HedgeSettings) -> None:
         self._settings = settings
@@ -50,7 +50,8 @@ class HedgePolicy:
         self._credit = 0.0
 
     def delay_ms(self, size_bytes: int) -> float | None:
-        """A PUT begins: after how long it is to be hedged; None: not at all."""
+        """Note that a PUT begins. Returns the delay after which to hedge it; None: do not hedge
+        it."""
         settings = self._settings
         self._credit = min(self.BURST, self._credit + settings.share_max)
         window = self._latencies.get(_size_class(size_bytes), ())
@@ -60,7 +61,7 @@ class HedgePolicy:
         return max(settings.delay_ms_min, latency)
 
     def take(self) -> bool:
-        """Whether another hedge fits into the share; if so, it is counted."""
+        """Return whether another hedge fits into the share. If so, it is counted."""
         if self._credit < 1:
             return False
         self._credit -= 1
@@ -79,10 +80,8 @@ def _size_class(size_bytes: int) -> int:
 
 
 class HedgingBucket:
-    """`Bucket` around `inner`, which it owns and which does not retry.
-
-    `on_hedge` hears of every hedged PUT once it is decided, and whether the second request did.
-    """
+    """A `Bucket` around `inner`, which it owns and which does not retry. `on_hedge` is called for
+    every hedged PUT once it is decided, with whether the second request decided it."""
 
     def __init__(
         self,
@@ -168,8 +167,8 @@ def _is_true(request: asyncio.Future[bool]) -> bool:
 
 
 async def _end(requests: Sequence[asyncio.Future[bool] | asyncio.Future[None]]) -> None:
-    """Cancel what is under way and wait for it, however often this task is cancelled meanwhile:
-    the buffers are the caller's again when it hears of the end."""
+    """Cancel the requests in progress and wait for them, however often this task is cancelled
+    meanwhile. When the caller hears of the end, the buffers are the caller's again."""
     for request in requests:
         request.cancel()
     cancelled = False

@@ -19,7 +19,7 @@ from bucketlog.tiered_storage.bucket import Bucket, SyncBucket, listed
 from bucketlog.tiered_storage.segment import body_crc32c
 
 FORMAT_VERSION = 1
-"""Of everything under the prefix: keys, segments, checkpoints."""
+"""Version of the format of everything under the prefix: keys, segments, checkpoints."""
 
 MARK_CHARS = 32
 _RESTORE = "restore it from a copy, or give the cluster a separate bucket or prefix"
@@ -34,7 +34,7 @@ class ClusterIdentity(BaseModel):
 
 
 class _FormatVersion(BaseModel):
-    """What every version of the file has."""
+    """The part of the file that every version has."""
 
     format_version: int
 
@@ -45,8 +45,8 @@ class NoLogError(ConfigurationError):
 
 
 async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
-    """None where there is none. Raises `CorruptObjectError` for a damaged one, and
-    `InvalidDataError` for a format that this version does not know."""
+    """Return the cluster's identity; None if the bucket has none. Raises `CorruptObjectError` for a
+    damaged one, and `InvalidDataError` for a format that this version does not know."""
     try:
         data = bytes((await bucket.get(keys.CLUSTER)).data)
     except ObjectNotFoundError:
@@ -55,7 +55,8 @@ async def read_cluster(bucket: Bucket) -> ClusterIdentity | None:
 
 
 def read_cluster_sync(bucket: SyncBucket, place: str = "this bucket") -> ClusterIdentity:
-    """Raises `NoLogError`, which names `place`, where there is none, and as `read_cluster`."""
+    """Return the cluster's identity. Raises `NoLogError`, which names `place`, if the bucket has
+    none; otherwise as `read_cluster`."""
     try:
         return _parsed(bytes(bucket.get(keys.CLUSTER).data))
     except ObjectNotFoundError:

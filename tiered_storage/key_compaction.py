@@ -45,7 +45,7 @@ from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
 from bucketlog.tiered_storage.offset_map import CleaningVerdicts, OffsetMap, OpenBatch, open_batch
 
 GROUP_BYTES = 4 * 1024 * 1024
-"""How many bytes of records, decompressed, are worked on at once."""
+"""Bytes of decompressed records that are worked on at once."""
 
 _LATEST_MS = 2**63 - 1
 
@@ -53,9 +53,9 @@ _LATEST_MS = 2**63 - 1
 class DirtyPart:
     """The first pass: puts the keys of the dirty part into `offsets`, which must be empty.
 
-    `start` is where the last round ended. Batches that begin before it may be fed; what is below it
-    is not looked at. The round ends before `limit`, the first offset that may not be cleaned yet,
-    between batches wherever it can.
+    `start` is where the last round ended. Batches that begin before it may be fed; records below it
+    are not looked at. The round ends before `limit`, the first offset that may not be cleaned yet.
+    It ends between batches if possible.
     """
 
     def __init__(
@@ -78,11 +78,13 @@ class DirtyPart:
         self._stream = BatchStream()
         self._group: list[OpenBatch] = []
         self._before: list[int] = []
-        """For each batch of the group, where the round would end if it ended before it."""
+        """For each batch of the group, the offset where the round would end if it ended before the
+        batch."""
         self._group_bytes = 0
 
     def feed(self, piece: Buffer) -> bool:
-        """Whether more is needed. Raises `InvalidDataError`."""
+        """Add a piece of the stored batches. Returns whether more is needed. Raises
+        `InvalidDataError`."""
         if self._ended:
             return False
         for batch, header in self._stream.feed(piece):
@@ -97,14 +99,16 @@ class DirtyPart:
         return not self._ended
 
     def finish(self) -> int:
-        """Where the round ends; `start` if there is nothing to clean. Raises `InvalidDataError`."""
+        """Return the offset at which the round ends; `start` if there is nothing to clean. Raises
+        `InvalidDataError`."""
         if not self._ended:
             self._stream.finish()
         self._add()
         return self._end
 
     def _open(self, batch: memoryview, header: BatchHeader) -> bool:
-        """False if the round has ended, somewhere in the group."""
+        """Open a batch, and add it to the group. Returns False if the round has ended, somewhere in
+        the group."""
         opened = open_batch(batch, header, self._seals)
         self._group.append(opened)
         self._before.append(self._end)
@@ -127,8 +131,9 @@ class DirtyPart:
 
 @dataclass(slots=True)
 class CleaningStats:
-    """What went in and what came out. `keyless_records` were dropped as such; `tombstones` are
-    those that came out of batches that were looked into."""
+    """Counts of the batches, bytes and records that were read and kept. `keyless_records` were
+    dropped because they have no key. `tombstones` are those that stayed in the batches that were
+    opened."""
 
     batches_read: int = 0
     bytes_read: int = 0
@@ -141,7 +146,7 @@ class CleaningStats:
 
 
 class CleaningRound(NamedTuple):
-    """`start` and `end` are offsets: where the last round ended, and where this one does (as
+    """The offsets of a round. `start` is where the last round ended, `end` where this one does (as
     `DirtyPart` said). Batches that end at or before `log_start` are left out."""
 
     start: int
@@ -152,10 +157,10 @@ class CleaningRound(NamedTuple):
 
 
 class Cleaner:
-    """The second pass: the batches of the partition without what the round takes away.
+    """The second pass: returns the batches of the partition without what the round removes.
 
-    Feed it all batches from the log's start on, up to the round's end at least: what comes out
-    takes the place of what went in.
+    Feed it all batches from the log's start on, at least up to the round's end. The returned
+    batches replace those that were fed.
     """
 
     def __init__(
@@ -174,11 +179,11 @@ class Cleaner:
         self._horizon = min(cleaning.now_ms + cleaning.delete_retention_ms, _LATEST_MS)
         self._stream = BatchStream()
         self._pending: list[Buffer | OpenBatch] = []
-        """In order: batches as they go out, and batches to be judged."""
+        """Batches in order: those that are kept as they are, and those to be judged."""
         self._pending_bytes = 0
 
     def run(self, pieces: Iterable[Buffer]) -> Iterator[Buffer]:
-        """`feed` all of them and `finish`."""
+        """Call `feed` for all pieces, and then `finish`."""
         for piece in pieces:
             yield from self.feed(piece)
         yield from self.finish()
@@ -216,7 +221,7 @@ class Cleaner:
         return self._dropped(header)
 
     def _horizon_of(self, header: BatchHeader) -> int | None:
-        """As an earlier round has set it."""
+        """Return the delete horizon that an earlier round has set, or None."""
         return delete_horizon(header) if header.next_offset <= self._round.start else None
 
     def _judge(self) -> list[Buffer]:
@@ -282,7 +287,7 @@ class Cleaner:
         return batch
 
     def _dropped(self, header: BatchHeader) -> Buffer | None:
-        """Nothing, or of the round's last batch its header."""
+        """Return None, or an empty batch if the batch is the last of the round."""
         if header.next_offset != self._round.end:
             return None
         return self._kept(empty_batch(header), 0)

@@ -1,6 +1,6 @@
-"""Every key of the bucket, in one place (docs/format/segment.md, "Keys").
+"""All keys of the bucket, in one place (docs/format/segment.md, "Keys").
 
-All are relative to the shard's root `<prefix>/<shard>/`. Numbers have 20 zero-padded digits, so
+Keys are relative to the shard's root `<prefix>/<shard>/`. Numbers have 20 zero-padded digits, so
 that the order of the text is the order of the numbers. No order of a *listing* is trusted.
 """
 
@@ -38,7 +38,8 @@ def number(value: int) -> str:
 
 
 def epoch_claim(epoch: int) -> str:
-    """Raises `InvalidDataError` for an epoch that no reader would accept."""
+    """Return the key of an epoch's claim. Raises `InvalidDataError` for an epoch that no reader
+    would accept."""
     if epoch > EPOCH_MAX:
         raise InvalidDataError(
             f"there is no epoch after {EPOCH_MAX}",
@@ -56,7 +57,7 @@ def segment(segment_id: SegmentId) -> str:
 
 
 def before(segment_id: SegmentId) -> str:
-    """What to list a chain after, to see it from this segment on."""
+    """Return the key after which to list a chain, to see the chain from this segment on."""
     at = segment_id.seq
     return segment(SegmentId(segment_id.writer, at - 1)) if at else ""
 
@@ -74,8 +75,8 @@ def floor(ticket: Ticket) -> str:
 
 
 def tier_name(planned: Ticket, identifier: str) -> str:
-    """Of an object by a job that was planned below that ticket; `identifier` is 16 hexadecimal
-    digits."""
+    """Return the name of a tier object whose job was planned below that ticket; `identifier` is 16
+    hexadecimal digits."""
     return f"{_ticket(planned)}-{identifier}"
 
 

@@ -1,54 +1,55 @@
-"""Which part of the log a reader of the bucket alone may believe. Pure.
+"""The part of the log that a reader of the bucket alone may believe. Pure.
 
 Such a reader lists all chains twice; the second listing begins after the first has ended. Between
-and during them brokers write on, so neither is a picture of one moment. Invariant: what `cut_log`
-keeps is closed (everything that a kept segment builds on is kept too), and what `readable` lets
-through never changes afterwards: later readers see the same records at the same offsets, and more
-after them, as long as the topic's own policy (log start, key compaction) keeps them.
+and during the listings brokers write on, so neither listing is a picture of one moment. Invariant:
+what `cut_log` keeps is closed (everything that a kept segment builds on is kept, too). What
+`readable` returns never changes afterwards: later readers see the same records at the same offsets,
+and more after them, as long as the topic's own policy (log start, key compaction) keeps them.
 
-Where the cut is. `cut` is the highest ticket among segments that pass 1 found committed; of pass 2,
-committed segments up to `cut` are kept, and none after it. Why they are closed:
+The cut. `cut` is the highest ticket among segments that pass 1 found committed. Committed segments
+of pass 2 up to `cut` are kept, and none after it. Why the kept segments are closed:
 
 - Say that a kept segment X builds on a fact in Y: its topic was created there, partitions added, or
   the name freed. The sequencer answers `wait` while Y is pending at another writer, so Y's object
-  was committed before X was reserved (or Y is before X in the same chain: then it is kept).
+  was committed before X was reserved (or Y is before X in the same chain: then Y is kept).
 - Were Y not in pass 2, it would have been committed after pass 2 began, and X reserved later still.
   The segment M that carries `cut` was committed, hence reserved, before pass 2 began. Tickets of an
-  epoch are handed out in order, so X would have a ticket above M's, and not be kept. In an earlier
-  epoch than M's X cannot be committed that late: M's epoch began after all earlier writers' seals.
+  epoch are handed out in order, so X would have a ticket above M's, and not be kept. If X is of an
+  earlier epoch than M, X cannot be committed that late: M's epoch began after all earlier writers'
+  seals.
 
-So the fold of the kept segments never meets a topic it does not know, although segments with lower
-tickets may still be in flight: those touch no key that a kept fact or batch depends on. The low
-ticket, which gives the exact prefix that a checkpoint needs, would be too strict here: it would
+So the fold of the kept segments never meets a topic that it does not know, although segments with
+lower tickets may still be in flight: those touch no key that a kept fact or batch depends on. The
+low ticket, which gives the exact prefix that a checkpoint needs, would be too strict here. It would
 leave out the newest segments of a log at rest.
 
-Gaps. Within a partition offsets ascend with tickets, so the cut takes away nothing but its end. A
+Gaps. Within a partition offsets ascend with tickets, so the cut removes only the end of the log. A
 gap before a batch is a void reservation, which stays, or a segment in flight, which will appear.
-A stamp of a segment committed in pass 1 says that below it everything was visible or void before
-pass 2 began: a gap is crossed only where such a stamp reaches its end; else reading stops there.
-Stamps of segments that are not committed may come from a sequencer that was rolled back: they count
-for nothing, and so do stamps that only pass 2 saw.
+A stamp of a segment committed in pass 1 says that everything below the stamp was visible or void
+before pass 2 began. A gap is crossed only if such a stamp reaches its end; otherwise reading stops
+there. Stamps of segments that are not committed may come from a sequencer that was rolled back.
+They do not count, and neither do stamps that only pass 2 saw.
 
-Checkpoints. A reader that begins with one reads the tails alone. All that is below the
-checkpoint's ticket is in it, so that the argument above holds for what X builds on there, too; its
-high watermarks count as stamps, since nothing open is below its ticket.
+Checkpoints. A reader that begins with a checkpoint reads the tails alone. Everything below the
+checkpoint's ticket is in the checkpoint, so the argument above also holds for what X builds on
+there. The checkpoint's high watermarks count as stamps, since nothing open is below its ticket.
 
 Tiers (docs/format/tier.md). The fold of the kept segments says where a partition's log and tier
-begin and end. What ends at or before the later of log start and tier's end is not read from log
-segments, wherever else it is: in a tail whose swap came after the checkpoint, in both, or in
-none, because its segments are in no checkpoint and deleted. Why that is right:
+begin and end. Batches that end at or before the later of log start and tier's end are not read from
+log segments, wherever else they are: in a tail whose swap came after the checkpoint, in both, or in
+none, because their segments are in no checkpoint and deleted. Why that is right:
 
-- Who writes an entry that swaps, or moves a log start, has seen all below the offset that it names
-  visible or void before he reserved it. A kept entry X was reserved before the segment M that
-  carries the cut was, hence before pass 2 began; so all that it builds on is kept, by the argument
-  above, and a gap below its offset is void: the offset counts as a stamp, though only pass 2 may
-  have seen X. What the tier's objects hold was fixed when X was reserved. A gap that begins at the
-  tier's end or later is crossed by the rules above, and no other.
-- Swaps of kept entries alone count. One that came later replaces objects by others with the same
-  batches, or moves batches out of log segments. A reader that does not know of it finds the old
-  objects: what left a tier, or is in no checkpoint any more, is deleted only a safety age
-  later. Who reads longer than that finds an object gone. That is an error, never a shorter log: he
-  begins again.
+- The writer of an entry that swaps, or moves a log start, names an offset. Before it reserved the
+  entry, it saw that everything below this offset is visible or void. A kept entry X was reserved
+  before the segment M that carries the cut was, hence before pass 2 began. So everything that X
+  builds on is kept, by the argument above, and a gap below its offset is void. The offset counts as
+  a stamp, though only pass 2 may have seen X. The content of the tier's objects was fixed when X
+  was reserved. A gap that begins at the tier's end or later is crossed only by the rules above.
+- Only swaps of kept entries count. A later swap replaces objects by others with the same batches,
+  or moves batches out of log segments. A reader that does not know of it finds the old objects: an
+  object that left a tier, or is in no checkpoint any more, is deleted only a safety age later. A
+  reader that takes longer finds that an object is gone. That is an error, never a shorter log: the
+  reader begins again.
 """
 
 from bisect import bisect_right
@@ -93,8 +94,9 @@ class LogSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePartition:
-    """Records from `log_start` on: first those in the tier's `rows`, then those of `batches`, which
-    are in log segments, both in offset order; the first of either may begin below the log start.
+    """The readable records of a partition, from `log_start` on: first those in the tier's `rows`,
+    then those of `batches`, which are in log segments. Both are in offset order. The first of
+    either may begin below the log start.
 
     `end_offset` is the end of the last batch, or 0 if there was none. `withheld` counts committed
     batches behind a gap that may still be filled, and `withheld_records` counts their records.
@@ -137,8 +139,8 @@ def cut_log(
     """Keep of pass 2 what pass 1 vouches for. `footers` has those of `wanted_footers(second)`; both
     passes list what is after `checkpoint`.
 
-    Raises `CorruptObjectError` where an object that must exist is gone, `InvalidDataError` where
-    two segments have one ticket.
+    Raises `CorruptObjectError` if an object that must exist is gone, `InvalidDataError` if two
+    segments have one ticket.
     """
     for writer, chain in first.items():
         _check_still_there(chain, second.get(writer))
@@ -179,7 +181,8 @@ def cut_log(
 
 
 def _check_still_there(before: Chain, now: Chain | None) -> None:
-    """What was in pass 1 is in pass 2; what stood before a seal of pass 1 has been there since."""
+    """Check that objects of pass 1 are also in pass 2. An object before a seal of pass 1 has been
+    there since. Raises `CorruptObjectError`."""
     least = before.end
     for info in before.void:
         if is_seal(info.size_bytes) and not before.sealed:
@@ -211,7 +214,7 @@ def _highest_stamps(vouching: Iterable[SegmentIndex]) -> dict[TopicIdPartition, 
 
 
 class _ReadableBatches(NamedTuple):
-    """What may be read of a partition after the checkpoint; `end` is that of the last batch."""
+    """The readable batches of a partition after the checkpoint; `end` is that of the last batch."""
 
     batches: list[StoredBatch]
     end: int
@@ -224,8 +227,8 @@ _NO_TIER = PartitionTier(0, 0, ())
 def readable(
     snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
 ) -> dict[TopicIdPartition, ReadablePartition]:
-    """What may be read of each partition that exists. `tiers` are those of the snapshot's fold
-    (`metadata.partition_tiers`), of all these partitions.
+    """Return the readable part of each partition that exists. `tiers` are those of the snapshot's
+    fold (`metadata.partition_tiers`), of all these partitions.
 
     Raises `InvalidDataError` where offsets overlap.
     """
@@ -273,7 +276,7 @@ def _high_watermark(checkpoint: Checkpoint | None, partition: TopicIdPartition) 
 def _walk_tails(
     snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
 ) -> dict[TopicIdPartition, _ReadableBatches]:
-    """Of the partitions that have batches after the checkpoint, and those alone."""
+    """Return the readable batches of those partitions that have batches after the checkpoint."""
     stored: dict[TopicIdPartition, list[StoredBatch]] = {}
     for index in snapshot.segments:
         for part in index.partitions:
@@ -295,7 +298,7 @@ def _walk_tails(
 def _walk(
     partition: TopicIdPartition, batches: list[StoredBatch], end: int, stamp: int
 ) -> _ReadableBatches:
-    """`batches` from offset `end` on, in ticket order, which is offset order."""
+    """Walk through `batches` from offset `end` on, in ticket order, which is offset order."""
     count = 0
     for batch in batches:
         base = batch.row.base_offset

@@ -71,7 +71,7 @@ class LogReader:
         self._footers: dict[SegmentId, SegmentIndex] = {}
 
     def read(self) -> LogSnapshot:
-        """As `read_log`."""
+        """Read the log as `read_log` does."""
         for _ in range(TRIES - 1):
             try:
                 return self._read_once()
@@ -136,7 +136,7 @@ def read_checkpoint(bucket: SyncBucket) -> Checkpoint | None:
 
 
 def read_checkpoints(bucket: SyncBucket, count: int) -> list[Checkpoint]:
-    """As `read_checkpoint`: up to `count` sound ones, the newest first."""
+    """Return up to `count` sound checkpoints, the newest first. Raises as `read_checkpoint`."""
     listed = newest_first(bucket.list(keys.CHECKPOINTS))
     return list(islice(_sound_checkpoints(bucket, listed), count))
 
@@ -158,7 +158,7 @@ def read_tails(
     *,
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
 ) -> dict[WriterId, Tail]:
-    """One listing of what is after `checkpoint`. Raises `InvalidDataError`,
+    """Return the tails after `checkpoint`, by one listing. Raises `InvalidDataError`,
     `CorruptObjectError` and the bucket's errors."""
     if checkpoint is None:
         return whole_log(list(bucket.list(keys.LOG)), bucket.list(keys.WRITERS))

@@ -46,7 +46,8 @@ class FinishedManifest(NamedTuple):
 def encode_manifest(
     partition: TopicIdPartition, rows: Sequence[TierRow], name: str
 ) -> FinishedManifest:
-    """Raises `InvalidDataError` for rows that no manifest may have, or too many of them."""
+    """Encode a manifest. Raises `InvalidDataError` for rows that no manifest may have, or too many
+    of them."""
     if not rows:
         raise InvalidDataError("a manifest lists a segment at least")
     start = 0
@@ -88,7 +89,8 @@ def read_bytes(manifest: TierRow) -> int:
 
 
 def decode_manifest(there: TierObject, data: Buffer) -> list[TierRow]:
-    """Raises `CorruptObjectError`, and `InvalidDataError` for a version that is not known."""
+    """Decode a manifest. Raises `CorruptObjectError`, and `InvalidDataError` for an unknown
+    version."""
     key = keys.tier_object(there)
     view = memoryview(data)
     if len(view) < HEADER_BYTES:

@@ -1,15 +1,15 @@
-"""The bounded map of key compaction: of each key of the dirty part, the last offset.
+"""The bounded map of key compaction: the last offset of each key of the dirty part.
 
-Invariant: a map takes `slots` x 24 bytes however many keys there are: 16 bytes of a keyed hash of
+Invariant: a map takes `slots` x 24 bytes, whatever the number of keys: 16 bytes of a keyed hash of
 the key and 8 of its offset, in one table with open addressing (as Kafka's SkimpyOffsetMap, whose
-hash is MD5). When it is full it says so, and holds whole batches alone; the round of cleaning then
-ends there, and the next one begins there.
+hash is MD5). A full map reports this, and holds only whole batches. The round of cleaning then ends
+there, and the next one begins there.
 
-Two keys with one hash would cost the older one its last record. Among n keys that has a chance of
-n^2 / 2^129 at most (5 million keys: 4e-26), and whoever chooses keys cannot improve on it, because
-the hash is keyed by a secret of this round alone. So `secret` must be random, 16 bytes, new each
-round. Compiled code uses SipHash-2-4 of 128 bits, plain code keyed BLAKE2b (both are pseudorandom
-functions): what is cleaned away is the same.
+Two keys with one hash would cost the older one its last record. Among n keys, the chance of this is
+n^2 / 2^129 at most (5 million keys: 4e-26). Nobody can improve on it by choosing keys, because the
+hash is keyed by a secret of this round alone. So `secret` must be random, 16 bytes, new each round.
+Compiled code uses SipHash-2-4 of 128 bits, plain code keyed BLAKE2b (both are pseudorandom
+functions): they remove the same records.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ ENTRY_BYTES = 24
 SECRET_BYTES = 16
 MAP_BYTES_MIN = 2 * ENTRY_BYTES
 LOAD_MAX = 0.8
-"""Of the slots, those that may be taken; probing gets long beyond it. Kafka's
+"""Part of the slots that may be taken. With more, probing gets long. Kafka's
 `log.cleaner.io.buffer.load.factor` is 0.9, and its probes are not neighbours."""
 
 _HASH = struct.Struct("<QQ")
@@ -49,8 +49,8 @@ class OpenBatch(NamedTuple):
 def open_batch(
     batch: memoryview, header: BatchHeader, seals: PartitionSeals | None = None
 ) -> OpenBatch:
-    """`seals` open encrypted batches. Raises `InvalidDataError` (CRC, seal, codec, counts), which
-    names the offset, and what `seals` raises."""
+    """Open a batch. `seals` open encrypted batches. Raises `InvalidDataError` (CRC, seal, codec,
+    counts), which names the offset, and the errors of `seals`."""
     check_crc(batch, header)
     plain: Buffer = batch
     plain_header = header
@@ -66,15 +66,16 @@ def open_batch(
 
 
 class AddResult(NamedTuple):
-    """How many batches are in the map whole, and if it is full, the first offset that is not."""
+    """The number of batches that are in the map as a whole, and the first offset that is not in it;
+    None if the map is not full."""
 
     batches: int
     full_at: int | None
 
 
 class Verdict(NamedTuple):
-    """Of a batch: how many records stay, how many of these are tombstones, their highest timestamp
-    (-1 at least), and how many had no key."""
+    """The result for a batch: the number of records that stay, how many of these are tombstones,
+    their highest timestamp (-1 at least), and the number of records without a key."""
 
     kept: int
     tombstones: int
@@ -85,7 +86,7 @@ class Verdict(NamedTuple):
 class CleaningVerdicts(Protocol):
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """One for each batch that was judged, in order."""
+        """The verdict for each batch that was judged, in order."""
 
     def records(self, index: int, shift: int) -> bytes | None:
         """The records of that batch that stay, as `rewriting.copy_records` gives them."""
@@ -103,17 +104,18 @@ class OffsetMap(Protocol):
     def judge(
         self, batches: Sequence[OpenBatch], end: int, drops_tombstones: Sequence[bool]
     ) -> CleaningVerdicts:
-        """Records below `end` stay if they have a key, no higher offset of it is in the map, and
-        they are not tombstones or these may stay (a word for each batch). All others stay."""
+        """Judge the records of the batches. A record below `end` stays if it has a key, no higher
+        offset of the key is in the map, and it is not a tombstone, or tombstones may stay (a word
+        for each batch). All other records stay."""
 
 
 def offset_map(
     map_bytes_max: int, secret: bytes, *, keys_max: int | None = None, compiled: bool | None = None
 ) -> OffsetMap:
-    """An empty map of at most `map_bytes_max` bytes.
+    """Return an empty map of at most `map_bytes_max` bytes.
 
-    `keys_max`, where it is known that there are no more keys, makes a smaller one. `compiled` says
-    which code is needed; None takes compiled code where numba and numpy are installed.
+    `keys_max` is the largest possible number of keys, if it is known; it makes the map smaller.
+    `compiled` chooses the code; None takes compiled code if numba and numpy are installed.
     """
     if map_bytes_max < MAP_BYTES_MIN:
         raise ConfigurationError(
@@ -132,12 +134,13 @@ def offset_map(
 
 
 def capacity(slots: int) -> int:
-    """How many keys go into a table: one slot at least stays free, or a search would not end."""
+    """Return the number of keys that a table can hold. At least one slot stays free, or a search
+    would not end."""
     return max(1, min(int(slots * LOAD_MAX), slots - 1))
 
 
 class PlainOffsetMap:
-    """Where there is no numba: the same table, far slower."""
+    """A map for installations without numba: the same table, far slower."""
 
     def __init__(self, slots: int, secret: bytes) -> None:
         self.slots = slots
@@ -191,7 +194,8 @@ class PlainOffsetMap:
         return record.offset >= self._last[self._row(record.key)[0]]
 
     def _row(self, key: bytes) -> tuple[int, int, int]:
-        """Where the key is, or the free row where it would; and its hash."""
+        """Return the row of the key, or the free row for it; and the two parts of the key's
+        hash."""
         digest = hashlib.blake2b(key, digest_size=_HASH.size, key=self._secret).digest()
         first, second = _HASH.unpack(digest)
         row = first % self.slots

@@ -34,14 +34,15 @@ TRAILER_MAGIC = b"bktlogpt"
 _HEAD = struct.Struct(">HH16siqqQQQqII")
 _TRAILER = struct.Struct(">II8s")
 _WALKED = struct.Struct(">qiibIhi")
-"""Of a batch's header: base offset, length, leader epoch, magic, CRC, attributes, last delta."""
+"""The first fields of a batch's header: base offset, length, leader epoch, magic, CRC, attributes,
+last delta."""
 
 MIN_INDEX_LENGTH = _HEAD.size + ROW_BYTES
 MIN_LENGTH = len(HEADER) + HEADER_LENGTH + MIN_INDEX_LENGTH + _TRAILER.size
 
 
 class PlacedBatch(NamedTuple):
-    """A batch where it is: `position` and `length` are bytes of the object."""
+    """A batch and its place: `position` and `length` are bytes of the object."""
 
     base_offset: int
     next_offset: int
@@ -50,8 +51,8 @@ class PlacedBatch(NamedTuple):
 
 
 class PartitionSegmentIndex(NamedTuple):
-    """What the index of a partition segment says. Batches are in it from offset `start` on and
-    before `end`; `max_timestamp` is -1 where no batch has one."""
+    """The index of a partition segment. The segment has batches from offset `start` on and before
+    `end`. `max_timestamp` is -1 if no batch has one."""
 
     partition: TopicIdPartition
     start: int
@@ -69,13 +70,13 @@ class PartitionSegmentIndex(NamedTuple):
         return len(HEADER) + self.batch_bytes
 
     def begin_at(self, offset: int) -> int | None:
-        """The position to read from for the batch that holds `offset`, or the next one above it; a
-        batch begins there. None where there is none in this object for sure."""
+        """Return the position to read from for the batch that holds `offset`, or the next one above
+        it; a batch begins there. None if this object certainly has no such batch."""
         return self.blocks.position_of(offset) if offset < self.end else None
 
     def begin_since(self, timestamp_ms: int) -> int | None:
-        """The position to read from for the first batch with a timestamp of at least that: it
-        is before the next block. None where no batch has one."""
+        """Return the position to read from for the first batch with at least this timestamp: the
+        batch begins before the next block. None if no batch has such a timestamp."""
         if timestamp_ms > self.max_timestamp:
             return None
         return self.blocks.position_since(timestamp_ms)
@@ -121,9 +122,9 @@ class PartitionSegmentWriter:
     def describe(
         self, base_offset: int, next_offset: int, length: int, records: int, max_timestamp: int
     ) -> None:
-        """A batch that follows, with this many records (a control batch: 0); its bytes come by
-        `append`, alone or with its neighbours'. Raises `InvalidDataError` where it is not above
-        those before."""
+        """Add the row of a batch that follows, with this many records (a control batch: 0). Its
+        bytes come by `append`, alone or with its neighbours'. Raises `InvalidDataError` if it is
+        not above those before."""
         self._advance(base_offset, next_offset)
         self._blocks.mark(base_offset, len(HEADER) + self._size, self._max_timestamp)
         self._size += length
@@ -139,9 +140,9 @@ class PartitionSegmentWriter:
     def append_segment(
         self, key: str, index: PartitionSegmentIndex, batches: Sequence[Buffer]
     ) -> None:
-        """All batches of another partition segment, which is `key`. They are not looked at one by
-        one: their CRC32C has to hold. Raises `CorruptObjectError`, and `InvalidDataError` where
-        they are of another partition or not above those before."""
+        """Append all batches of another partition segment, which is `key`. Batches are not looked
+        at one by one: their CRC32C must be right. Raises `CorruptObjectError`, and
+        `InvalidDataError` if they are of another partition or not above those before."""
         crc = 0
         for part in batches:
             crc = crc32c(part, crc)
@@ -169,8 +170,8 @@ class PartitionSegmentWriter:
         self._next_offset = next_offset
 
     def finish(self, end: int, name: str, written_ms: int) -> FinishedSegment:
-        """The object, of offsets before `end`. Its row has `written_ms` for a highest timestamp
-        where no batch has any. Raises `InvalidDataError`; call nothing afterwards."""
+        """Return the object, with offsets before `end`. Its row has `written_ms` as highest
+        timestamp if no batch has any. Raises `InvalidDataError`. Call nothing afterwards."""
         if not self._batches or end < self._next_offset or sum(map(len, self._parts)) != self._size:
             raise InvalidDataError(
                 f"{self._batches} batches of {self._size} bytes and up to offset "
@@ -220,7 +221,7 @@ def encode_index(index: PartitionSegmentIndex) -> bytes:
 
 
 def index_span(row: TierRow) -> Span:
-    """Where index and trailer are in the object that `row` names."""
+    """Return the span of index and trailer in the object that `row` names."""
     start = len(HEADER) + row.batch_bytes
     return Span(start, max(row.size_bytes - start, _TRAILER.size))
 
@@ -252,7 +253,7 @@ def decode_index(there: TierObject, tail: Buffer, object_size_bytes: int) -> Par
 
 
 def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> PartitionSegmentIndex:
-    """`at` is where the index is in the object: batches end there."""
+    """Decode the index. `at` is its position in the object: batches end there."""
     (
         version,
         flags,
@@ -293,9 +294,9 @@ def _decode_body(key: str, there: TierObject, body: memoryview, at: int) -> Part
 
 
 def walk_batches(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]:
-    """The batches in `data`, whose first byte is that at `position` of the object and begins a
+    """Return the batches in `data`, whose first byte is at `position` of the object and begins a
     batch. A batch that is cut off at the end of `data` is left out. No CRC is checked. Raises
-    `CorruptObjectError` where no batch is."""
+    `CorruptObjectError` if the bytes are not a batch."""
     end = position + len(data)
     for placed in walk_headers(key, data, position):
         if placed.position + placed.length <= end:
@@ -303,7 +304,8 @@ def walk_batches(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]
 
 
 def walk_headers(key: str, data: Buffer, position: int) -> Iterator[PlacedBatch]:
-    """As `walk_batches`; the last one may be cut off: its length tells."""
+    """Return the batches as `walk_batches` does. The last one may be cut off; its length shows
+    this."""
     at, expected, available = 0, 0, len(data)
     while available - at >= _WALKED.size:
         base_offset, length, _, magic, _, _, delta = _WALKED.unpack_from(data, at)

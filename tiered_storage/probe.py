@@ -1,7 +1,8 @@
-"""The probe at start: does this bucket do what the commit protocol rests on (docs/bucket.md)?
+"""The probe at start: does this bucket keep the promises that the commit protocol needs
+(docs/bucket.md)?
 
-Invariant: a store that lets a second create of one key succeed, or that changes the stored bytes
-by it, is refused; nothing of the log is touched.
+Invariant: a store that lets a second create of one key succeed, or that changes the stored bytes by
+it, is refused; nothing of the log is touched.
 """
 
 from bucketlog.log_format.errors import BucketError, BucketRefusedError, ObjectNotFoundError

@@ -1,12 +1,14 @@
-"""Where a partition's log begins from now on, by `retention.ms` and `retention.bytes`. Pure.
+"""The new log start of a partition by `retention.ms` and `retention.bytes`. Pure.
 
-Kafka's rules (UnifiedLog.deleteOldSegments of 4.x): first by size, then by time; each takes the
-oldest and stops at the first that stays; nothing at or above the high watermark goes, and the log
-begins where the next one begins, or at its end. What Kafka does by segment file is done here by
-partition segment and, where they are in log segments yet, by batch.
+These are Kafka's rules (UnifiedLog.deleteOldSegments of 4.x): first by size, then by time. Each
+rule takes the oldest and stops at the first that stays. Nothing at or above the high watermark is
+removed. The log begins where the next part begins, or at its end. Kafka applies the rules to
+segment files. Here they apply to partition segments and, for batches that are still in log
+segments, to batches.
 
-A partition segment is as old as its highest timestamp; where no batch has one, as its writing, as
-in LogSegment.largestTimestamp. A batch without a timestamp stays until it is in one.
+The age of a partition segment is that of its highest timestamp; if no batch has a timestamp, that
+of its writing, as in LogSegment.largestTimestamp. A batch without a timestamp stays until it is in
+a partition segment.
 """
 
 from bisect import bisect_right
@@ -18,7 +20,7 @@ from bucketlog.log_format.model import NO_TIMESTAMP, TierRow
 
 
 class RetentionLimits(NamedTuple):
-    """Of a topic whose cleanup.policy has `delete`; -1: no limit."""
+    """Limits of a topic whose cleanup.policy has `delete`; -1: no limit."""
 
     retention_ms: int
     retention_bytes: int
@@ -34,15 +36,16 @@ class UnmovedBatches(NamedTuple):
 
 
 class RetentionPlan(NamedTuple):
-    """The log begins at `log_start`. More may go once the rows of `manifest` are known, if it is
-    not None."""
+    """The log begins at `log_start`. If `manifest` is not None, more may be removed once its rows
+    are known."""
 
     log_start: int
     manifest: TierRow | None
 
 
 class _Part(NamedTuple):
-    """What goes as a whole, or stays. `manifest`: not known in parts."""
+    """A part of the log that is removed as a whole, or stays. `manifest`: the row of a manifest
+    whose rows are not known yet."""
 
     start: int
     end: int
@@ -61,9 +64,10 @@ def plan_retention(
     high_watermark: int,
     now_ms: int,
 ) -> RetentionPlan:
-    """`rows` are the partition's tier; `listed` has the rows of its manifests, by their names, as
-    far as they are known. A manifest that goes whole need not be known; what it lists below the log
-    start counts twice then, in the log's size and in its own."""
+    """Plan the log start. `rows` are the partition's tier; `listed` has the rows of its manifests,
+    by their names, as far as they are known. A manifest that is removed as a whole need not be
+    known. Then, what it lists below the log start counts twice, in the log's size and in its
+    own."""
     sized = limits.retention_bytes >= 0
     tier = list(_tier_parts(rows, listed, log_start))
     unmoved = bisect_right(batches.next_offsets, log_start)

@@ -1,4 +1,4 @@
-"""A bucket that retries what may pass, and settles what a lost answer left open: see
+"""A bucket that retries temporary errors, and settles what a lost answer left open: see
 `tiered_storage.retry_steps`."""
 
 import asyncio

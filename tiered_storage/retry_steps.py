@@ -1,4 +1,4 @@
-"""How a bucket's verbs are retried, as steps that neither wait nor call. `RetryBucket` and
+"""Retries of a bucket's verbs, as steps that neither wait nor call. `RetryBucket` and
 `RetrySyncBucket` execute the steps.
 
 Invariant: `create` returns True if and only if the object stored under the key equals the caller's,
@@ -60,7 +60,7 @@ def create(
 def _is_stored(
     new_retries: Callable[[], Retries], key: str, parts: Sequence[Buffer]
 ) -> Steps[bool]:
-    """Whether the object that refused a create equals the one to be created."""
+    """Return whether the object that refused a create equals the one to be created."""
     info = yield from request(new_retries(), lambda bucket: bucket.head(key))
     if info is None:
         raise BucketUnavailableError(
@@ -74,7 +74,7 @@ def _is_stored(
 
 
 def _is_made_of(stored: Buffer, parts: Sequence[Buffer]) -> bool:
-    """Whether `stored` is the concatenation of `parts`, which has the same length."""
+    """Return whether `stored` is the concatenation of `parts`, which has the same length."""
     view = memoryview(stored)
     at = 0
     for part in parts:
@@ -96,7 +96,7 @@ class Listing:
         self._seen: set[str] = set()
 
     def is_new(self, info: ObjectInfo) -> bool:
-        """Whether to yield the object: none is yielded twice."""
+        """Return whether to yield the object: none is yielded twice."""
         if info.key in self._seen:
             return False
         self._seen.add(info.key)
@@ -104,5 +104,5 @@ class Listing:
         return True
 
     def pause_s(self, error: BucketUnavailableError) -> float:
-        """How long to wait before it starts again; raises `error` when its time is up."""
+        """Return the pause before the listing starts again. Raises `error` if the time is up."""
         return self._retries.pause_s(error)

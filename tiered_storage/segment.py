@@ -53,8 +53,8 @@ MIN_SEGMENT_LENGTH = len(HEADER) + _FOOTER_HEAD.size + TRAILER_LENGTH
 
 
 def batch_row(header: BatchHeader, base_offset: int, position: int, length: int) -> BatchIndex:
-    """The row of a batch that is at `position`: what its header says, but for the offset, which
-    it may not have yet."""
+    """Return the row of a batch at `position`. The row has the header's values without the offset,
+    which the batch may not have yet."""
     return BatchIndex(
         base_offset,
         position,
@@ -71,7 +71,7 @@ def batch_row(header: BatchHeader, base_offset: int, position: int, length: int)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a seal says, for people and `segment inspect`; only its presence has meaning."""
+    """The content of a seal, for people and `segment inspect`. Only its presence has meaning."""
 
     segment: SegmentId
     sealed_by_epoch: int
@@ -155,10 +155,10 @@ def body_crc32c(parts: Sequence[Buffer]) -> int:
 
 
 def decode_footer(key: str, tail: Buffer, object_size_bytes: int) -> SegmentIndex | int:
-    """The index, from the object's last bytes.
+    """Return the index, from the object's last bytes.
 
-    `tail` is any suffix of the object; where it is too short, the answer is the length that is
-    needed instead. Raises `CorruptObjectError`.
+    `tail` is any suffix of the object. If it is too short, the result is the length that is needed.
+    Raises `CorruptObjectError`.
     """
     size = object_size_bytes
     if size < MIN_SEGMENT_LENGTH:
@@ -183,7 +183,7 @@ def decode_footer(key: str, tail: Buffer, object_size_bytes: int) -> SegmentInde
 
 
 def _decode_body(key: str, body: memoryview, start: int) -> SegmentIndex:
-    """`start` is where the footer is in the object: batches end there."""
+    """Decode the footer. `start` is its position in the object: batches end there."""
     (
         version,
         _,

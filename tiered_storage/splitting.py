@@ -39,7 +39,8 @@ BATCHES_AT_ONCE = 500
 
 
 class SplitPartition(NamedTuple):
-    """What a split has of a partition: objects that hold offsets from `start` on, before `end`."""
+    """The part of a partition in a split: objects that hold offsets from `start` on, before
+    `end`."""
 
     partition: TopicIdPartition
     start: int
@@ -65,9 +66,9 @@ class Split:
         }
 
     def take(self, segment: SegmentId, data: Buffer) -> Iterator[None]:
-        """The whole object of the next log segment. It is done when the iteration ends, which
-        pauses every `BATCHES_AT_ONCE` batches. Raises `CorruptObjectError`, and `InvalidDataError`
-        where it is not the plan's next."""
+        """Take the whole object of the next log segment. This is done when the iteration ends,
+        which pauses every `BATCHES_AT_ONCE` batches. Raises `CorruptObjectError`, and
+        `InvalidDataError` if it is not the plan's next."""
         if not self._expected or self._expected.pop() != segment:
             raise InvalidDataError(f"{keys.segment(segment)} is not the next segment to split")
         key = keys.segment(segment)
@@ -93,8 +94,8 @@ class Split:
                     yield
 
     def finish(self) -> Iterator[SplitPartition]:
-        """Partition by partition; nothing is kept of what was given. Raises `InvalidDataError`
-        where something of the plan was not there."""
+        """Return the finished partitions, one by one, without keeping them. Raises
+        `InvalidDataError` if something of the plan was missing."""
         if self._expected:
             raise InvalidDataError(f"{len(self._expected)} segments were not taken")
         for part in self._parts.values():
@@ -104,7 +105,7 @@ class Split:
 
 
 class _Part:
-    """One partition's part of a split."""
+    """A partition's part of a split, while it is written."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class _Part:
         return [row for row in rows if wanted.batches_from < row.next_offset <= wanted.end]
 
     def append(self, data: memoryview, rows: Sequence[BatchIndex]) -> None:
-        """`rows` are side by side in `data`."""
+        """Append batches whose `rows` are side by side in `data`."""
         start = rows[0].position
         for row in rows:
             self._batches += 1
@@ -187,8 +188,8 @@ class StoredSegment(NamedTuple):
 
 
 def join_segments(segments: Sequence[StoredSegment], name: str) -> FinishedSegment:
-    """One partition segment of all batches of neighbours, whose bytes it borrows. It is as old as
-    the youngest of them. Raises `CorruptObjectError` and `InvalidDataError`."""
+    """Return one partition segment with all batches of neighbours, whose bytes it borrows. It is as
+    old as the youngest of them. Raises `CorruptObjectError` and `InvalidDataError`."""
     writer = PartitionSegmentWriter(segments[0].there.partition, segments[0].row.start)
     for there, row, data in segments:
         key = keys.tier_object(there)

@@ -44,19 +44,19 @@ class VerifiedBytes(NamedTuple):
 
 
 def is_signed_kind(key: str) -> bool:
-    """Whether objects with this name may have a signature."""
+    """Return whether objects with this name may have a signature."""
     return key.startswith(SIGNED_PREFIXES)
 
 
 def has_trailer(end: Buffer) -> bool:
-    """Whether `end`, the last bytes of an object, has a trailer."""
+    """Return whether `end`, the last bytes of an object, has a trailer."""
     return bytes(end[-TRAILER_BYTES:][: len(MAGIC)]) == MAGIC
 
 
 @dataclass(frozen=True, slots=True)
 class StateKeys:
-    """The first of `secrets` signs, all of them verify. Without secrets, nothing is signed or
-    verified."""
+    """The keys of signatures. The first of `secrets` signs, all of them verify. Without secrets,
+    nothing is signed or verified."""
 
     secrets: tuple[bytes, ...] = ()
     unsigned_accepted: bool = False
@@ -123,5 +123,5 @@ def _mac(secret: bytes, key: str, parts: Sequence[Buffer], head: bytes) -> bytes
 
 
 def read_state_keys(path: Path, *, unsigned_accepted: bool = False) -> StateKeys:
-    """Raises `ConfigurationError`."""
+    """Read the keys of signatures. Raises `ConfigurationError`."""
     return StateKeys(read_key_file(path), unsigned_accepted)

@@ -1,9 +1,9 @@
-"""Tails: what is in the writers' chains after a checkpoint, or all of them without one. Pure.
+"""Tails: the parts of the writers' chains after a checkpoint, or whole chains without one. Pure.
 
-Invariant: a writer that may still have segments which the checkpoint does not cover has a tail,
-if it was registered when the registrations were listed. Without a checkpoint the whole log is
-one listing, and the registrations are listed after it; with one they are listed first, and then
-each open writer's chain from the checkpoint's position on.
+Invariant: a writer that may still have segments which the checkpoint does not cover has a tail, if
+it was registered when the registrations were listed. Without a checkpoint, one listing covers the
+whole log, and the registrations are listed after it. With a checkpoint, registrations are listed
+first, and then each open writer's chain from the checkpoint's position on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,15 @@ from bucketlog.tiered_storage.chains import Chain, read_chain, read_chains
 
 
 class Tail(NamedTuple):
-    """A chain from where it is not covered, and the epoch that its writer is registered in."""
+    """The part of a chain that is not covered, and the epoch in which its writer is registered."""
 
     epoch: int
     chain: Chain
 
 
 class TailStart(NamedTuple):
-    """`prefix` and `start_after` are what to list for the tail of an open writer."""
+    """The beginning of an open writer's tail. `prefix` and `start_after` are the listing's
+    arguments."""
 
     writer: WriterId
     epoch: int
@@ -44,8 +45,9 @@ class TailStart(NamedTuple):
 
 
 def registered_epochs(registrations: Iterable[ObjectInfo]) -> dict[WriterId, int]:
-    """Each writer's epoch. A broker registers each of its writers once. A second registration would
-    make brokers leave the chain unsealed, or delete it. So it raises `InvalidDataError`."""
+    """Return each writer's epoch. A broker registers each of its writers once. A second
+    registration would make brokers leave the chain unsealed, or delete it. So it raises
+    `InvalidDataError`."""
     epochs: dict[WriterId, int] = {}
     for info in registrations:
         epoch, writer = keys.parse_writer_registration(info.key)
@@ -69,7 +71,7 @@ def registered_after(checkpoint: Checkpoint) -> str:
 
 
 def tail_starts(checkpoint: Checkpoint, registrations: Iterable[ObjectInfo]) -> list[TailStart]:
-    """Where the tails of those registered begin; closed chains have none. Raises
+    """Return the beginning of the tail of each registered writer; closed chains have none. Raises
     `InvalidDataError`."""
     covered = {row.writer: row for row in checkpoint.writers}
     starts = []
@@ -83,7 +85,8 @@ def tail_starts(checkpoint: Checkpoint, registrations: Iterable[ObjectInfo]) -> 
 
 
 def all_starts(registrations: Iterable[ObjectInfo]) -> list[TailStart]:
-    """Of all that ever registered, where nothing is covered. Raises `InvalidDataError`."""
+    """Return the beginning of each registered writer's chain, for a log without a checkpoint.
+    Raises `InvalidDataError`."""
     found = registered_epochs(registrations)
     return [TailStart(writer, epoch, 0) for writer, epoch in found.items()]
 
@@ -91,7 +94,7 @@ def all_starts(registrations: Iterable[ObjectInfo]) -> list[TailStart]:
 def whole_log(
     listed: Iterable[ObjectInfo], registrations: Iterable[ObjectInfo]
 ) -> dict[WriterId, Tail]:
-    """All chains from their beginnings. Raises `InvalidDataError`."""
+    """Return all chains from their beginnings. Raises `InvalidDataError`."""
     chains = read_chains(listed)
     epochs = registered_epochs(registrations)
     for writer in chains:

@@ -1,12 +1,13 @@
-"""Which objects of tiers may be deleted below a floor. Pure.
+"""The plan for deletion of tiers' objects below a floor. Pure.
 
-Two kinds go. What left a tier by an entry below the floor, and by no later entry: a safety age has
-passed since every reader could know. An object may leave twice: its row leaves when a manifest
-lists it, and the object leaves with this manifest. And what no tier ever named, or never will:
-objects of jobs that were planned below the floor and are over, so that no swap of theirs counts any
-more (docs/format/tier.md).
-Invariant: nothing goes that a row of one of the two newest checkpoints names, in itself or by a
-manifest; and nothing for being nobody's unless both say that its job is over.
+Two kinds of objects are deleted. The first kind left a tier by an entry below the floor, and by no
+later entry: a safety age has passed since every reader could know. An object may leave twice: its
+row leaves when a manifest lists it, and the object leaves with this manifest. The second kind was
+named by no tier, and never will be: these are objects of jobs that were planned below the floor and
+are over, so that no swap of theirs counts any more (docs/format/tier.md).
+
+Invariant: no object is deleted that a row of one of the two newest checkpoints names, itself or by
+a manifest. An object of the second kind is deleted only if both say that its job is over.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,8 +31,8 @@ class TierRemoval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TierHoldings:
-    """What a checkpoint says of all tiers. `named`: keys of rows and of what their manifests
-    list."""
+    """The objects of all tiers according to a checkpoint. `named`: keys of rows, and of the objects
+    that their manifests list."""
 
     named: frozenset[str]
     left: Sequence[TierRemoval]
@@ -39,9 +40,9 @@ class TierHoldings:
 
 
 class TierPlan(NamedTuple):
-    """Keys to delete: `left` of what left a tier, in this order, a manifest after what it lists;
-    `orphans` of what is nobody's. `over`: an entry is due that says so of all below the floor, once
-    they are deleted."""
+    """Keys to delete. `left` are objects that left a tier, in this order, a manifest after the
+    objects that it lists. `orphans` are objects that no tier ever had. `over`: after their
+    deletion, an entry must say that all of them below the floor are deleted."""
 
     left: list[str]
     orphans: list[str]
@@ -55,8 +56,8 @@ class TierPlan(NamedTuple):
 def plan_tiers(
     floor: Ticket, older: TierHoldings, newer: TierHoldings, listed: Iterable[ObjectInfo]
 ) -> TierPlan:
-    """`listed` are all segments and manifests of tiers, listed after both checkpoints were read.
-    Raises `InvalidDataError` for a key that is none of theirs."""
+    """Plan the deletion. `listed` are all segments and manifests of tiers, listed after both
+    checkpoints were read. Raises `InvalidDataError` for a key that is none of theirs."""
     named = older.named | newer.named
     known, kept = set(named), set(named)
     for left in (*older.left, *newer.left):

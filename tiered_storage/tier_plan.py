@@ -1,4 +1,4 @@
-"""What is worth compacting: windows of log segments, runs of small rows, old rows. Pure.
+"""Plans of compaction: windows of log segments, runs of small rows, old rows. Pure.
 
 Invariants: a window is a prefix of the log segments that still hold their own batches, in an
 order in which those of a partition come one after another, so that each partition's part of it
@@ -81,9 +81,9 @@ class LogBatches(Protocol):
 
 class PartitionRange(NamedTuple):
     """A partition's part of a window: offsets from `start`, the end of its tier, and before `end`.
-    Whoever reads the window finds so many batches and bytes that end above `batches_from`: else
-    something is missing. Below it, batches are in the tier or are gone. The counts include batches
-    of `aborted` transactions and markers, which the split leaves out."""
+    A reader of the window finds this number of batches and bytes that end above `batches_from`;
+    otherwise something is missing. Below it, batches are in the tier or are gone. The counts
+    include batches of `aborted` transactions and markers, which the split leaves out."""
 
     start: int
     batches_from: int
@@ -94,7 +94,7 @@ class PartitionRange(NamedTuple):
 
 
 class SplitPlan(NamedTuple):
-    """Log segments to read, in that order, and what of them is to be split off."""
+    """The log segments to read, in that order, and the part of each partition to split off."""
 
     segments: tuple[WaitingSegment, ...]
     ranges: dict[TopicIdPartition, PartitionRange]
@@ -148,7 +148,8 @@ def plan_split(
 def _window(
     waiting: Iterable[WaitingSegment], settings: CompactionSettings, now_ms: int
 ) -> tuple[list[WaitingSegment], bool]:
-    """And whether it is full: one segment more would be too much."""
+    """Return the segments of a window, and whether it is full: one segment more would be too
+    much."""
     chosen: list[WaitingSegment] = []
     total = 0
     for each in waiting:
@@ -210,7 +211,8 @@ def _small_runs(rows: Sequence[TierRow], settings: CompactionSettings) -> list[l
 
 
 def _reaches(run: Sequence[TierRow], start: int, target_bytes: int) -> int | None:
-    """Where the rows from `start` on reach the target."""
+    """Return the end of the fewest rows from `start` on that reach the target size; None if all
+    together do not."""
     total = 0
     for at in range(start, len(run)):
         total += run[at].batch_bytes
@@ -242,7 +244,8 @@ def _longest(run: Sequence[TierRow], count_min: int, ratio: int) -> tuple[TierRo
 
 
 class ManifestPlan(NamedTuple):
-    """`joined`, the manifest before them or None, and `rows` become one manifest."""
+    """A plan for a manifest: `joined`, the manifest before the rows or None, and `rows` become one
+    manifest."""
 
     joined: TierRow | None
     rows: tuple[TierRow, ...]
@@ -253,10 +256,12 @@ class ManifestPlan(NamedTuple):
 
 
 def plan_manifest(rows: Sequence[TierRow], *, settings: CompactionSettings) -> ManifestPlan | None:
-    """The oldest rows, where more than `tier_rows_max` of them will not be merged any more: those
-    up to the last that is large enough. Half of them go, so that it is not done again for each.
+    """Plan a manifest of the oldest rows, if more than `tier_rows_max` of them will not be merged
+    any more: those up to the last that is large enough. Half of them become a manifest, so that
+    this is not done again for each.
 
-    Whatever `plan_merge` would still merge stays, and what comes after it."""
+    Rows that `plan_merge` would still merge stay, and so do all rows after them.
+    """
     listed = next((at for at, row in enumerate(rows) if not row.manifest), len(rows))
     merging = {
         row.name for group in plan_merge(rows, quiet=True, settings=settings) for row in group
@@ -278,15 +283,15 @@ def plan_manifest(rows: Sequence[TierRow], *, settings: CompactionSettings) -> M
 
 
 class ManifestTrim(NamedTuple):
-    """A manifest of `kept` takes the place of one that lists `removed`, too."""
+    """A manifest of `kept` replaces a manifest that lists `removed`, too."""
 
     kept: tuple[TierRow, ...]
     removed: tuple[TierRow, ...]
 
 
 def plan_trim(listed: Sequence[TierRow], log_start: int) -> ManifestTrim | None:
-    """Of a manifest's rows, those that end at or before the log start are let go, once they are an
-    eighth of it or more, and not all: then the manifest itself has left the tier."""
+    """Return which rows of a manifest to remove: those that end at or before the log start. None if
+    they are fewer than an eighth, or all rows: then the manifest itself has left the tier."""
     gone = bisect_right(listed, log_start, key=lambda row: row.end)
     if not 0 < gone < len(listed) or gone * _TRIMMED_PART < len(listed):
         return None

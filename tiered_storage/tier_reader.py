@@ -1,9 +1,9 @@
-"""Reading tiers from the bucket alone: what is in the objects that rows name.
+"""Reading tiers from the bucket alone: the contents of the objects that rows name.
 
-Invariants: a batch is handed out once its CRC holds and its offsets are above those before and
-within its row's; damage is an error and names the object; nothing is skipped. An object that is
-gone is an error, too: it was lost, or whoever asks has read for longer than the safety age after
-which what left a tier is deleted (`tiered_storage.log_cut`).
+Invariants: a batch is handed out once its CRC is right, and its offsets are above those before and
+within its row's. Damage is an error and names the object; nothing is skipped. A missing object is
+an error, too: it was lost, or the reader has taken longer than the safety age after which objects
+that left a tier are deleted (`tiered_storage.log_cut`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _REMEDY = (
 
 
 def get_part(bucket: SyncBucket, key: str, span: Span) -> Buffer:
-    """Exactly those bytes. Raises `CorruptObjectError` where they are not there."""
+    """Return exactly those bytes. Raises `CorruptObjectError` if they are missing."""
     try:
         data = bucket.get(key, span).data
     except ObjectNotFoundError as error:
@@ -47,7 +47,7 @@ def get_part(bucket: SyncBucket, key: str, span: Span) -> Buffer:
 
 
 def batches_span(row: TierRow) -> Span:
-    """Where the batches are in the partition segment that `row` names."""
+    """Return the span of the batches in the partition segment that `row` names."""
     return Span(len(HEADER), row.batch_bytes)
 
 
@@ -81,7 +81,7 @@ def walk_from(
 
 
 def parts_of(span: Span, most_bytes: int = GET_BYTES) -> Iterator[Span]:
-    """`span` in pieces of at most `most_bytes`."""
+    """Return `span` in pieces of at most `most_bytes`."""
     end = span.start + span.length
     for start in range(span.start, end, most_bytes):
         yield Span(start, min(most_bytes, end - start))
@@ -141,7 +141,8 @@ def _read_index(
 
 
 class BatchSpan(NamedTuple):
-    """Whole batches; `data` begins at byte `position` of the object, as positions in `rows` do."""
+    """A range of whole batches; `data` begins at byte `position` of the object, as positions in
+    `rows` do."""
 
     data: Buffer
     position: int
@@ -155,8 +156,8 @@ class BatchSpan(NamedTuple):
 
 
 class BatchWalk:
-    """The batches of a part of a partition segment, out of ranges of it that come one after
-    another. `span` is the whole part, which begins and ends with a batch."""
+    """The batches of a part of a partition segment, from ranges of it that come one after another.
+    `span` is the whole part, which begins and ends with a batch."""
 
     def __init__(self, partition: TopicIdPartition, row: TierRow, span: Span) -> None:
         self.key = keys.tier_object(TierObject.of(partition, row))
@@ -202,7 +203,8 @@ class BatchWalk:
         return batch_row(header, header.base_offset, position, len(batch))
 
     def finish(self) -> None:
-        """After the last range. Raises `CorruptObjectError` where it ends inside of a batch."""
+        """Note that the last range was fed. Raises `CorruptObjectError` if it ends inside a
+        batch."""
         if self._position != self._end:
             raise CorruptObjectError(
                 self.key, self._position, f"no batch ends at byte {self._end}, as it should"
@@ -212,7 +214,7 @@ class BatchWalk:
 def read_batches(
     bucket: SyncBucket, partition: TopicIdPartition, row: TierRow
 ) -> Iterator[BatchSpan]:
-    """All batches of a partition segment, by ranges of at most `GET_BYTES`."""
+    """Return all batches of a partition segment, by ranges of at most `GET_BYTES`."""
     walk = BatchWalk(partition, row, batches_span(row))
     for span in parts_of(batches_span(row)):
         yield walk.feed(get_part(bucket, walk.key, span))

@@ -1,9 +1,9 @@
-"""Carrying out what was planned for tiers: reads, writes, and what an entry is to say of it.
+"""Execution of plans for tiers: reads, writes, and the changes for the entry.
 
-Invariants: objects are only created, under names of the job's own; nothing is read faster than the
-limiter allows; what was read is checked before it is written again. Whoever runs it commits the
+Invariants: objects are only created, under the job's own names. Nothing is read faster than the
+limiter allows. What was read is checked before it is written again. The caller commits the
 `TierChange`s: until then nobody reads what was written, and a job that ends anywhere leaves objects
-that are nobody's.
+that no tier has.
 """
 
 import asyncio
@@ -48,10 +48,11 @@ class TierChange(NamedTuple):
 
 
 class TierWriter:
-    """One job's. `bucket` is lent and tries again by itself. `planned`: the highest ticket
-    that was visible. `spend` is awaited with the number of bytes before they are read.
-    `new_id` gives 16 hexadecimal digits, never twice the same. Methods raise the bucket's errors,
-    and `CorruptObjectError` or `InvalidDataError` where what was read is not what was planned."""
+    """The writer of one job's objects. `bucket` is lent, and retries by itself. `planned` is the
+    highest ticket that was visible. `spend` is awaited with the number of bytes before they are
+    read. `new_id` returns 16 hexadecimal digits, never the same twice. Methods raise the bucket's
+    errors, and `CorruptObjectError` or `InvalidDataError` if what was read is not what was
+    planned."""
 
     def __init__(
         self,
@@ -124,13 +125,13 @@ class TierWriter:
         return _replacing(partition, rows, finished.row)
 
     async def write(self, filled: PartitionSegmentWriter, end: int) -> TierRow:
-        """What somebody else has collected, up to offset `end`."""
+        """Write a partition segment that the caller has filled, up to offset `end`."""
         finished = filled.finish(end, self._new_name(), self._now_ms())
         await self._create(finished.there, finished.parts)
         return finished.row
 
     async def list_rows(self, partition: TopicIdPartition, plan: ManifestPlan) -> TierChange:
-        """Old rows go into a manifest."""
+        """Write a manifest for old rows."""
         listed: list[TierRow] = []
         if plan.joined is not None:
             listed = await self.read_manifest(partition, plan.joined)
@@ -140,7 +141,7 @@ class TierWriter:
     async def trim(
         self, partition: TopicIdPartition, manifest: TierRow, trim: ManifestTrim
     ) -> TierChange:
-        """A manifest lets go what is below the log start."""
+        """Write a manifest without the rows below the log start."""
         row = await self._create_manifest(partition, trim.kept)
         removed = tuple((each.start, each.name) for each in trim.removed)
         return _replacing(partition, [manifest], row)._replace(removed=removed)
@@ -158,7 +159,7 @@ class TierWriter:
         return manifest.row
 
     async def _read(self, wanted: Sequence[tuple[str, int]]) -> AsyncGenerator[Buffer, None]:
-        """Whole objects in that order, some of them ahead."""
+        """Return whole objects in that order. Some are read ahead."""
         left = iter(wanted)
         ahead: list[asyncio.Task[Buffer]] = []
         try:

@@ -25,7 +25,7 @@ from bucketlog.tiered_storage.tier_reader import (
 )
 
 SCAN_BYTES_MAX = 4 * 1024 * 1024
-"""Of an object that is read at once where an index cannot say which batch it is."""
+"""Most bytes of an object that are read at once if an index cannot say which batch to read."""
 
 
 def first_offset_since(
@@ -36,8 +36,8 @@ def first_offset_since(
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
     seals: PartitionSeals | None = None,
 ) -> int | None:
-    """The first offset at or after the log start whose record has at least that timestamp; None
-    where no record has. `seals` open encrypted batches. Raises `CorruptObjectError`, the bucket's
+    """Return the first offset at or after the log start whose record has at least that timestamp;
+    None if no record has. `seals` open encrypted batches. Raises `CorruptObjectError`, the bucket's
     errors, and those of `seals`."""
     for key, position, stored, stored_header in _candidates(bucket, part, timestamp_ms):
         batch, header = stored, stored_header

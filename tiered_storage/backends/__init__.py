@@ -1,1 +1,1 @@
-"""Where the objects live: one module a store, all behind the verbs of `tiered_storage.bucket`."""
+"""Stores of objects: one module for each store, all behind the verbs of `tiered_storage.bucket`."""

@@ -74,7 +74,8 @@ _REMEDIES = {
     errno.ENFILE: "raise the system's limit of open files",
     errno.ENOMEM: "free memory",
 }
-"""What passes when somebody helps or waits: retriable. Every other error is not."""
+"""The remedies of retriable errors, which pass when somebody helps or waits. No other error is
+retriable."""
 
 _REFUSALS = {
     errno.EACCES: "give this user read and write access to the folder",
@@ -261,7 +262,7 @@ class FileBucket:
 
 
 def _may_hold(folder: str, prefix: str, start_after: str) -> bool:
-    """Whether a key under `folder` (with its slash) can be one that is asked for."""
+    """Return whether a key under `folder` (with its slash) can be in the listing."""
     if folder == f"{TEMPORARY}/" or not folder.startswith(prefix):
         return False
     return folder > start_after or start_after.startswith(folder)
@@ -272,7 +273,7 @@ def _info(key: str, status: os.stat_result) -> ObjectInfo:
 
 
 def _write_durably(path: str, parts: Sequence[Buffer], mode: int) -> int:
-    """Returns the bytes written, which are on disk."""
+    """Write a file durably. Returns the number of bytes written, which are on disk."""
     size = sum(len(part) for part in parts)
     fd = make_file(path, os.O_WRONLY | os.O_EXCL, mode)
     try:

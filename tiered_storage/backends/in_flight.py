@@ -1,7 +1,7 @@
-"""A bound on the bytes that are on their way at once.
+"""A bound on the bytes that are in flight at the same time.
 
-Invariant: what is taken never exceeds the bound, a body larger than it aside, which goes alone.
-First come, first served: a large body is not overtaken for ever by small ones.
+Invariant: the bytes taken never exceed the bound, except for one body that is larger, which goes
+alone. First come, first served: small bodies do not overtake a large one for ever.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 
 class InFlightBytes:
-    """For the tasks of one event loop."""
+    """A bound of bytes in flight, for the tasks of one event loop."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max

@@ -1,7 +1,8 @@
-"""From a url to a bucket: `s3://bucket/prefix`, `file:///folder`, a plain path, `memory://name`.
+"""Opening a bucket by its URL: `s3://bucket/prefix`, `file:///folder`, a plain path,
+`memory://name`.
 
-Invariant: a bucket is rooted at `<prefix>/<shard>/`; no key of it is anywhere else. SDKs are
-imported when a url asks for them, so that a command that needs no S3 starts without them.
+Invariant: a bucket is rooted at `<prefix>/<shard>/`, and none of its keys is anywhere else. SDKs
+are imported when a URL asks for them, so that a command that needs no S3 starts without them.
 """
 
 import threading
@@ -34,7 +35,7 @@ __all__ = [
 _REMEDY = "use s3://bucket/prefix, file:///folder, a path, or memory://name"
 
 PATIENCE_MS = 5_000
-"""Of a person before a terminal."""
+"""The time that a person waits before a terminal."""
 
 _memory: dict[tuple[str, int], MemoryBucket] = {}
 _memory_lock = threading.Lock()
@@ -51,7 +52,7 @@ class Location:
 
 
 def parse_location(url: str) -> Location:
-    """Raises `ConfigurationError`."""
+    """Parse a bucket's URL. Raises `ConfigurationError`."""
     if not url or "\0" in url:
         raise ConfigurationError(f"{url!r} names no bucket", remedy=_REMEDY)
     scheme, separator, rest = url.partition("://")
@@ -140,7 +141,8 @@ def open_patient_bucket(
     s3: S3Options | None = None,
     give_up_after_ms: int = PATIENCE_MS,
 ) -> SyncBucket:
-    """As `open_sync_bucket`; what may pass is tried again for that long."""
+    """Open the bucket as `open_sync_bucket` does, and repeat requests after retriable errors for
+    `give_up_after_ms`."""
     inner = open_sync_bucket(url, shard=shard, s3=s3)
     return RetrySyncBucket(inner, bucket_backoff(give_up_after_ms), random=Random())
 
@@ -152,7 +154,7 @@ async def open_bucket(
     s3: S3Options | None = None,
     state_keys: StateKeys = NO_KEYS,
 ) -> Bucket:
-    """Like `open_sync_bucket`, asynchronous."""
+    """Open a bucket as `open_sync_bucket` does, for asynchronous use."""
     location = _parse(url, shard)
     if location.scheme != "s3":
         return SignedBucket(ThreadedBucket(_open_local(location, shard)), state_keys)

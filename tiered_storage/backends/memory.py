@@ -1,6 +1,6 @@
 """A dictionary as a bucket, for tests: the invariants of the real ones, nothing of their cost.
 
-It lists in an order that is none, so that whoever trusts one is found out.
+It lists in a scrambled order, so that tests find code that trusts an order.
 """
 
 import threading

@@ -37,8 +37,8 @@ def bypass_page_cache(fd: int) -> bool:
 
 
 def read_blocks(fd: int, start: int, length: int) -> Buffer:
-    """Like `read_range`, for a file that bypasses the page cache. Position, size and memory address
-    of each read are multiples of the block size, except at the end of the file."""
+    """Read as `read_range` does, from a file that bypasses the page cache. Position, size and
+    memory address of each read are multiples of the block size, except at the end of the file."""
     first = start - start % _BLOCK_BYTES
     size = start + length - first
     memory = bytearray(size + 2 * _BLOCK_BYTES)
@@ -82,7 +82,7 @@ class PageCachedFiles:
                 os.close(fd)
 
     def has_left(self, path: str) -> bool:
-        """Whether a bucket that writes considers the file old."""
+        """Return whether a bucket that writes considers the file old."""
         return bool(self._sizes) and path not in self._sizes
 
 

@@ -1,4 +1,4 @@
-"""How to reach an S3 store: what a url cannot say."""
+"""Options of an S3 store that a URL cannot contain."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,11 @@ from bucketlog.log_format.errors import ConfigurationError
 
 
 class S3Options(BaseSettings):
-    """Settings of both S3 backends. What is not given is taken from AWS's standard environment.
+    """Settings of both S3 backends. Missing settings are taken from AWS's standard environment.
 
-    Credentials are none of these: both SDKs find them the usual way (AWS_ACCESS_KEY_ID, profile,
-    web identity, instance role). An endpoint with a user in it is refused, and no error repeats
-    a value: somebody's secret may be where it does not belong.
+    Credentials are not among them: both SDKs find them the usual way (AWS_ACCESS_KEY_ID, profile,
+    web identity, instance role). An endpoint with a user in it is refused, and no error repeats a
+    value: somebody's secret may be where it does not belong.
     """
 
     model_config = SettingsConfigDict(
@@ -72,7 +72,7 @@ class S3Options(BaseSettings):
 
 
 def parse_s3_options(given: Mapping[str, object]) -> S3Options:
-    """Raises `ConfigurationError`, which names options and no values."""
+    """Parse options. Raises `ConfigurationError`, which names options and no values."""
     try:
         return S3Options.model_validate(dict(given))
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""What both S3 backends say to S3, and how they read its answers. Pure.
+"""Requests of both S3 backends, and the reading of S3's answers. Pure.
 
 Requests are keyword arguments of botocore's operations; answers and errors are botocore's. Both
 SDKs are tuned alike: bodies are neither signed nor checksummed by the SDK (5.8 CPU s/GB against
-about 0.5 without); the caller's CRC32C goes with the request, and the store verifies it. The SDK
+about 0.5 without). The caller's CRC32C goes with the request, and the store verifies it. The SDK
 retries nothing: `tiered_storage.retry_steps` does, and knows what an ambiguous create means.
 """
 
@@ -44,7 +44,7 @@ from bucketlog.tiered_storage.bucket import (
 
 MAX_KEYS_PER_DELETE = 1_000
 DEFAULT_REGION = "us-east-1"
-"""Of stores with their own endpoint, which seldom care."""
+"""The region of stores with their own endpoint, which seldom care."""
 
 _PASSING = (
     SdkConnectionError,
@@ -56,7 +56,7 @@ _PASSING = (
 """Errors of the SDKs that trying again may cure."""
 
 SDK_ERRORS = (ClientError, BotoCoreError, ResponseParserError, OSError)
-"""All that a call of an SDK raises, timeouts included."""
+"""All errors that a call of an SDK raises, timeouts included."""
 
 _PASSING_CODES = {
     "BadDigest",
@@ -154,7 +154,7 @@ class BodyParts:
         return 0
 
     def read(self, size: int = -1) -> bytes:
-        """For SDKs that look for this method, as botocore's validation does."""
+        """Return the whole body. SDKs look for this method, as botocore's validation does."""
         return b"".join(self._parts)
 
     def __aiter__(self) -> AsyncIterator[Buffer]:
@@ -189,7 +189,7 @@ class _Chunks(AsyncIterator[Buffer]):
 
 
 class S3Requests:
-    """Requests for the objects below `prefix` (empty, or ending in '/') of `bucket`."""
+    """Makes requests for the objects below `prefix` (empty, or ending in '/') of `bucket`."""
 
     def __init__(self, bucket: str, prefix: str, options: S3Options) -> None:
         self.bucket = bucket
@@ -254,7 +254,7 @@ class S3Requests:
         return infos, answer.get("NextContinuationToken") if answer.get("IsTruncated") else None
 
     def error(self, verb: str, key: str, cause: Exception) -> BucketError:
-        """What an SDK's error means, for the caller of `verb`."""
+        """Return the bucket's error for an SDK's error, for the caller of `verb`."""
         what = f"cannot {verb} {key!r} in the bucket {self.bucket!r}"
         if isinstance(cause, ClientError):
             code, status = _code(cause), _status(cause)
@@ -270,7 +270,8 @@ class S3Requests:
         return BucketRefusedError(f"{what}: {cause}", remedy=remedy)
 
     def check_deleted(self, answer: Mapping[str, Any]) -> None:
-        """DeleteObjects answers 200 and lists what it could not delete."""
+        """Check the answer of DeleteObjects, which is 200 and lists the objects that could not be
+        deleted."""
         for failed in answer.get("Errors", ()):
             code = failed.get("Code", "")
             raise _answered(
@@ -279,7 +280,7 @@ class S3Requests:
 
 
 def _answered(code: str, status: int, message: str) -> BucketError:
-    """What an answer of the store means; `message` is for people."""
+    """Return the bucket's error for a refusal by the store. `message` is for people."""
     passing = status == 429 or (status >= 500 and status != 501)
     if code in _PASSING_CODES or (passing and code not in _REMEDIES):
         return BucketUnavailableError(message, remedy="it is tried again; the store is busy")
@@ -300,12 +301,13 @@ def _status(error: ClientError) -> int:
 
 
 def is_taken(error: ClientError) -> bool:
-    """Whether a create-only PUT was refused because an object is there."""
+    """Return whether a create-only PUT was refused because an object is there."""
     return _status(error) == 412 or _code(error) == "PreconditionFailed"
 
 
 def is_missing(error: ClientError) -> bool:
-    """Of HEAD, whose answer has no body: a missing bucket looks the same."""
+    """Return whether HEAD found no object. The answer has no body, so a missing bucket looks the
+    same."""
     return _status(error) == 404
 
 
@@ -325,12 +327,13 @@ def object_info(key: str, answer: Mapping[str, Any]) -> ObjectInfo:
 
 
 def _modified_ms(answer: Mapping[str, Any]) -> int:
-    """Of whole seconds: HEAD tells no more, some stores' listings do."""
+    """Return the time of the last change, rounded down to whole seconds. HEAD and some stores'
+    listings are no more precise."""
     return int(answer["LastModified"].timestamp()) * 1_000
 
 
 def body(answer: Mapping[str, Any], data: bytes, span: Span | Suffix | None) -> Body:
-    """What was asked for, also from a store that ignored the range and sent all."""
+    """Return the requested bytes, also if the store ignored the range and sent the whole object."""
     told = _RANGE_SIZE.fullmatch(answer.get("ContentRange", ""))
     if told and told[1] is not None:
         return Body(data, int(told[1]), int(told[2]))

@@ -43,7 +43,7 @@ class AwsKms:
         self._lock = threading.Lock()
 
     def create(self, name: str, use: KeyUse) -> CreatedKey:
-        """Raises `KeyRefusedError`, `KeyUnavailableError`."""
+        """Create a data key. Raises `KeyRefusedError`, `KeyUnavailableError`."""
         answer = self._call(
             name,
             "generate_data_key",
@@ -54,7 +54,7 @@ class AwsKms:
         return CreatedKey(answer["Plaintext"], answer["CiphertextBlob"])
 
     def unwrap(self, name: str, wrapped: bytes, use: KeyUse) -> bytes:
-        """Raises `KeyRefusedError`, `KeyUnavailableError`."""
+        """Unwrap a data key. Raises `KeyRefusedError`, `KeyUnavailableError`."""
         key = {} if "alias/" in name else {"KeyId": name}  # an alias may name another key by now
         answer = self._call(
             name, "decrypt", CiphertextBlob=wrapped, EncryptionContext=_context(use), **key

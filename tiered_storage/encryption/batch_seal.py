@@ -1,10 +1,10 @@
-"""The seal of batches: AES-256-GCM over the records of a batch. Pure but for the nonce.
+"""The seal of batches: AES-256-GCM over the records of a batch. Pure, except for the nonce.
 
 Format: docs/format/segment.md#encrypted-batches. Invariants: the header stays readable, so that
 offsets, tiers, deletion and checks of CRCs need no key. The seal covers the header without the base
 offset, and binds the topic, the partition and the data key: a batch that was changed, or moved to
-another partition, does not open. What opens has the bytes that the producer's batch had after its
-validation.
+another partition, does not open. An opened batch has the bytes that the producer's batch had after
+its validation.
 """
 
 import struct
@@ -28,7 +28,7 @@ _PURPOSE = b"bucketlog batch 1"
 _HEAD = struct.Struct(f">B{DATA_KEY_ID_BYTES}s{NONCE_BYTES}s")
 _PLACE = struct.Struct(f">16si{DATA_KEY_ID_BYTES}s")
 SEAL_BYTES = _HEAD.size + TAG_BYTES
-"""How much longer a sealed batch is."""
+"""Number of bytes that sealing adds to a batch."""
 
 
 class BatchSeal:
@@ -56,7 +56,8 @@ class BatchSeal:
         )
 
     def open(self, partition: TopicIdPartition, batch: Buffer, header: BatchHeader) -> OpenedBatch:
-        """Of a batch that `sealed_by` says this key has sealed. Raises `BrokenSealError`."""
+        """Open a batch that this key has sealed according to `sealed_by`. Raises
+        `BrokenSealError`."""
         sealed = memoryview(batch)[HEADER_LENGTH : header.size_bytes]
         _, _, nonce = _HEAD.unpack_from(sealed)
         try:

@@ -1,4 +1,4 @@
-"""Key-encryption keys: where they are kept, and what they do to data keys.
+"""Key-encryption keys: their places, and how they wrap data keys.
 
 A name is that of the topic config `encryption.key.id`: `local:NAME` or `aws-kms:KEY`. Invariant: a
 key-encryption key is never in the bucket, and a wrapped data key opens only for the topic and the
@@ -19,7 +19,7 @@ AWS_KMS = "aws-kms"
 
 
 class KeyUse(NamedTuple):
-    """What a data key is for."""
+    """The use of a data key."""
 
     topic_id: TopicId
     key_id: bytes
@@ -33,7 +33,7 @@ class CreatedKey(NamedTuple):
 
 
 class KeyService(Protocol):
-    """One place of key-encryption keys. `name` is the part after the colon. Calls may block.
+    """A place of key-encryption keys. `name` is the part after the colon. Calls may block.
 
     Raises `KeyRefusedError`, `KeyUnavailableError`.
     """
@@ -44,8 +44,8 @@ class KeyService(Protocol):
 
 
 class KeyAccess(NamedTuple):
-    """How this process reaches key-encryption keys. `key_file` None: no local keys. The region of
-    a KMS key is that of its ARN, else `kms_region`, else that of the environment."""
+    """The process' access to key-encryption keys. `key_file` None: no local keys. The region of a
+    KMS key is that of its ARN, else `kms_region`, else that of the environment."""
 
     key_file: Path | None = None
     kms_region: str | None = None

@@ -28,20 +28,21 @@ HOW_TO_GIVE = (
 
 
 class LocalKeys:
-    """`path` None: this process has no key file. `token_bytes` gives random bytes."""
+    """Keys in a file. `path` None: this process has no key file. `token_bytes` gives random
+    bytes."""
 
     def __init__(self, path: Path | None, *, token_bytes: Callable[[int], bytes]) -> None:
         self._path = path
         self._token_bytes = token_bytes
 
     def create(self, name: str, use: KeyUse) -> CreatedKey:
-        """Raises `KeyRefusedError`."""
+        """Create a data key. Raises `KeyRefusedError`."""
         data_key, nonce = self._token_bytes(DATA_KEY_BYTES), self._token_bytes(NONCE_BYTES)
         cipher = self._cipher(name)
         return CreatedKey(data_key, nonce + cipher.encrypt(nonce, data_key, _about(name, use)))
 
     def unwrap(self, name: str, wrapped: bytes, use: KeyUse) -> bytes:
-        """Raises `KeyRefusedError`."""
+        """Unwrap a data key. Raises `KeyRefusedError`."""
         cipher = self._cipher(name)
         nonce, sealed = wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:]
         try:

@@ -48,7 +48,8 @@ class OpenedKeys:
         self._lock = threading.Lock()
 
     def cached(self, key: WrappedKey) -> BatchSeal | None:
-        """Without blocking: None if the key must be unwrapped. Raises `KeyRefusedError`."""
+        """Return the seal without blocking; None if the key must be unwrapped. Raises
+        `KeyRefusedError`."""
         found = self._seals.get(key)
         if found is not None and self._now_s() < found[0]:
             return found[1]
@@ -83,7 +84,7 @@ class OpenedKeys:
 
 
 def _make_room(rows: dict[WrappedKey, T]) -> None:
-    """The first key that came is the first that goes."""
+    """Forget the keys that came first, until there is room for another one."""
     while len(rows) >= KEYS_KEPT_MAX:
         del rows[next(iter(rows))]
 
@@ -116,7 +117,8 @@ class TopicSeals:
     def opened_now(
         self, partition: TopicIdPartition, batch: Buffer, header: BatchHeader
     ) -> OpenedBatch | WrappedKey:
-        """As `open`, without blocking: the data key, if it must be unwrapped first."""
+        """Open the batch as `open` does, but without blocking. Returns the data key if it must be
+        unwrapped first."""
         key = self.key_of(batch, header)
         with self._naming_topic():
             seal = self._opened.cached(key)

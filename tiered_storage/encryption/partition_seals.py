@@ -1,4 +1,4 @@
-"""What code that reads or rewrites the batches of a partition needs of its encryption.
+"""The interface to a partition's encryption, for code that reads or rewrites its batches.
 
 A protocol, so that reading an unencrypted log does not import a cipher.
 """

@@ -24,8 +24,8 @@ ACCESSES_KEPT = 8
 
 
 class KeyOptions(BaseSettings):
-    """How key-encryption keys are reached. What is not given is taken from the environment, by the
-    names of the broker's settings."""
+    """Options of the access to key-encryption keys. Missing options are taken from the environment,
+    by the names of the broker's settings."""
 
     model_config = SettingsConfigDict(
         env_prefix="BUCKETLOG_ENCRYPTION_", env_ignore_empty=True, frozen=True, extra="forbid"
@@ -45,8 +45,8 @@ class KeyOptions(BaseSettings):
 def partition_seals(
     access: KeyAccess, topic: str, partition: int, data_keys: Sequence[WrappedKey]
 ) -> PartitionSeals | None:
-    """What opens the batches of a partition; None if the topic has no data keys. Its calls raise
-    `KeyRefusedError`, `KeyUnavailableError`, `BrokenSealError`."""
+    """Return the seals that open the batches of a partition; None if the topic has no data keys.
+    Their calls raise `KeyRefusedError`, `KeyUnavailableError`, `BrokenSealError`."""
     if not data_keys:
         return None
     from bucketlog.tiered_storage.encryption.opened_keys import KeyedPartition, TopicSeals
@@ -58,7 +58,7 @@ def partition_seals(
 
 @lru_cache(maxsize=ACCESSES_KEPT)
 def _opened_keys(access: KeyAccess) -> "OpenedKeys":
-    """One for the process, so that all its tasks share the keys that were unwrapped."""
+    """Return the opened keys of the process. All its tasks share the keys that were unwrapped."""
     from bucketlog.tiered_storage.encryption.opened_keys import OpenedKeys
 
     return OpenedKeys(KeyServices(access).unwrap, now_s=time.monotonic)
