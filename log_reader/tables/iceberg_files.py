@@ -7,7 +7,7 @@ which Iceberg's maintenance removes. Memory is bounded by `buffer_bytes_max`.
 
 import pickle
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +19,11 @@ from pyiceberg.io.pyarrow import (
     schema_to_pyarrow,
 )
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
+from pyiceberg.table import Table, TableProperties
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 BUFFER_BYTES_MAX = 128 * 1024 * 1024
+_METRICS_OF_COLUMN = f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,30 @@ class TableFileWriter:
         return self._files
 
     def _write(self) -> None:
-        self._files += _written(self._metadata, self._schema, self._io, self._waiting)
+        try:
+            self._files += _written(self._metadata, self._schema, self._io, self._waiting)
+        except UnicodeEncodeError:
+            # PyIceberg makes an upper bound of the first letters by taking the next letter for the
+            # last one. After U+D7FF, this is half of a surrogate pair. The file becomes an orphan.
+            plain = _without_bounds(self._metadata)
+            self._files += _written(plain, self._schema, self._io, self._waiting)
         self._waiting, self._waiting_bytes = [], 0
+
+
+def _without_bounds(metadata: TableMetadata) -> TableMetadata:
+    """Columns have counts, and neither minima nor maxima."""
+    kept = {
+        name: value
+        for name, value in metadata.properties.items()
+        if not name.startswith(_METRICS_OF_COLUMN)
+    }
+    properties = {**kept, TableProperties.DEFAULT_WRITE_METRICS_MODE: "counts"}
+    return metadata.model_copy(update={"properties": properties})
 
 
 def _written(
     metadata: TableMetadata, schema: pa.Schema, io: FileIO, batches: list[pa.RecordBatch]
-) -> Iterator[DataFile]:
+) -> list[DataFile]:
     rows = pa.Table.from_batches(batches)
     named = pa.Table.from_arrays(
         [
@@ -89,8 +107,10 @@ def _written(
         ],
         names=schema.names,
     )
-    yield from _dataframe_to_data_files(
-        table_metadata=metadata, df=named.cast(schema), io=io, write_uuid=uuid.uuid4()
+    return list(
+        _dataframe_to_data_files(
+            table_metadata=metadata, df=named.cast(schema), io=io, write_uuid=uuid.uuid4()
+        )
     )
 
 

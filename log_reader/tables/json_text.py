@@ -1,7 +1,8 @@
 """The value of a record as one JSON object, read strictly. Pure.
 
-Invariant: the object is the whole value, by RFC 8259: UTF-8 without a byte order mark, one object
-with nothing behind it, no name twice. Numbers keep all their digits, as int or Decimal.
+Invariants: the object is the whole value, by RFC 8259: UTF-8 without a byte order mark, one object
+with nothing behind it, no name twice. Numbers keep all their digits, as int or Decimal. Limits are
+those below, and not those of the interpreter: every worker accepts the same values.
 """
 
 import json
@@ -13,7 +14,11 @@ from bucketlog.log_format.errors import InvalidDataError
 
 DIGITS_MAX = 400
 """Of a number as it is written; each conversion limits them further."""
+NESTING_MAX = 500
+"""Objects and arrays inside each other. Python's own limit depends on its version and on the depth
+of the caller's stack, and is higher."""
 _REASON_LETTERS = 200
+_TOO_DEEP = f"the value is nested too deeply: more than {NESTING_MAX} levels"
 
 
 class BadValueError(InvalidDataError):
@@ -41,12 +46,29 @@ def parse_object(value: bytes) -> dict[str, Any]:
     try:
         found = _DECODER.decode(text)
     except RecursionError as error:
-        raise BadValueError("the value is not JSON: nested too deeply") from error
+        raise BadValueError(_TOO_DEEP) from error
     except json.JSONDecodeError as error:
         raise BadValueError(f"the value is not JSON: {error.msg} at {error.pos}") from error
     if not isinstance(found, dict):
         raise BadValueError(f"the value is {kind_of(found)}, not an object")
+    if text.count("[") + text.count("{") > NESTING_MAX:
+        _check_nesting(found)
     return found
+
+
+def _check_nesting(found: dict[str, Any]) -> None:
+    """Level by level, in time linear in the size of the value."""
+    level: list[Any] = [found]
+    for _ in range(NESTING_MAX):
+        level = [
+            member
+            for each in level
+            for member in (each.values() if type(each) is dict else each)
+            if type(member) in (dict, list)
+        ]
+        if not level:
+            return
+    raise BadValueError(_TOO_DEEP)
 
 
 def kind_of(found: object) -> str:

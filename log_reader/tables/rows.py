@@ -2,11 +2,14 @@
 
 Invariants: each record becomes one row or one dead letter. A record without a value (a tombstone)
 is a row without fields, marked by `_log_tombstone`. Whether a record is a dead letter depends on
-its value, the fields and the rules alone, so every attempt of a task decides in the same way.
+its value, its timestamp, the fields and the rules alone, so every attempt of a task decides in the
+same way. A timestamp that no calendar has (of a producer that wrote microseconds as milliseconds)
+makes a dead letter, too, and is null wherever the record is kept.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -24,6 +27,10 @@ DAY = "day"
 BATCH = "_ingest_batch"
 """Of Iceberg tables alone."""
 _MOMENT = pa.timestamp("us", tz="UTC")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+"""Of the years 1 to 9999, which engines and their calendars have in common."""
 LINEAGE = pa.schema(
     [
         ("_log_topic", pa.string()),
@@ -104,10 +111,12 @@ class RowMaker:
         """`records` have `SOURCE_COLUMNS`. Raises `InvalidDataError` for the first value that does
         not fit, if the shape says so."""
         columns: list[list[Any]] = [[] for _ in self._members]
+        records, untimely = _with_calendar_times(records)
         reasons: dict[int, str] = {}
         values = records.column("value")
         for at, value in enumerate(values.to_pylist()):
             row, reason = self._converted(value)
+            reason = reason or untimely.get(at)
             if reason is not None:
                 if self._shape.bad_records == "fail":
                     raise self._failure(records, at, reason)
@@ -146,7 +155,8 @@ class RowMaker:
         topic, partition, offset = (
             records.column(name)[at].as_py() for name in ("topic", "partition", "offset")
         )
-        text = records.column("value")[at].as_py().decode(errors="replace")
+        value: bytes | None = records.column("value")[at].as_py()
+        text = (value or b"").decode(errors="replace")
         return InvalidDataError(
             f"topic {topic!r} partition {partition} offset {offset}: {reason}: {shortened(text)!r}",
             remedy=_REMEDY,
@@ -166,6 +176,26 @@ def _or_null(convert: Convert, found: Any) -> Any:
         return convert(found)
     except BadValueError:
         return None
+
+
+def _with_calendar_times(records: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, str]]:
+    """Records whose timestamp is null if it is outside the years 1 to 9999, and the reasons."""
+    times = records.column("timestamp").cast(_MOMENT)
+    numbers = times.view(pa.int64())
+    fits = pc.and_(
+        pc.greater_equal(numbers, pa.scalar(_FIRST_US)),
+        pc.less_equal(numbers, pa.scalar(_LAST_US)),
+    )
+    reasons = {
+        at: f"the timestamp of the record, {numbers[at].as_py()} microseconds after 1970, is "
+        "outside the years 1 to 9999"
+        for at in pc.indices_nonzero(pc.invert(fits)).to_pylist()
+    }
+    if not reasons:
+        return records, reasons
+    kept = pc.if_else(fits, times, pa.scalar(None, _MOMENT))
+    at = records.schema.get_field_index("timestamp")
+    return records.set_column(at, "timestamp", kept), reasons
 
 
 def _lineage(records: pa.RecordBatch) -> list[pa.Array]:

@@ -47,6 +47,18 @@ def test_a_document(value: bytes, expected: dict[str, Any] | Refused) -> None:
     assert parse_object(value) == expected
 
 
+def test_nesting_has_a_limit_that_no_interpreter_sets() -> None:
+    for opened, closed in (("[", "]"), ('{"a":', "}")):
+        most = json_text.NESTING_MAX - 1  # inside the object of the value
+        inner = "1" if opened != "[" else ""
+        deep = [f'{{"f":{opened * at}{inner}{closed * at}}}' for at in (most, most + 1)]
+        assert list(parse_object(deep[0].encode())) == ["f"]
+        with pytest.raises(BadValueError, match="nested too deeply: more than 500 levels"):
+            parse_object(deep[1].encode())
+    wide = '{"f":[' + "[]," * (2 * json_text.NESTING_MAX) + '{"a":"[[["}]}'
+    assert len(parse_object(wide.encode())["f"]) == 2 * json_text.NESTING_MAX + 1
+
+
 class CountedName(str):
     """Counts how often a name is compared."""
 

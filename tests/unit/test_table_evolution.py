@@ -60,6 +60,23 @@ def test_columns_are_added_and_widened(catalog: SqlCatalog) -> None:
     ]
 
 
+@pytest.mark.parametrize("properties", [{}, {"write.metadata.metrics.column.text": "truncate(4)"}])
+def test_text_whose_next_letter_is_half_of_a_pair(
+    catalog: SqlCatalog, properties: dict[str, str]
+) -> None:
+    """PyIceberg cannot make an upper bound of such text."""
+    fields: list[Column] = [("id", pa.int32()), ("text", pa.string()), ("day", pa.date32())]
+    table = prepared(catalog, fields)
+    if properties:
+        with table.transaction() as transaction:
+            transaction.set_properties(properties)
+    append(table, fields, id=1, text="\ud7ff" * 20)
+    append(table, fields, id=2, text="b" * 20)
+    assert [row["text"] for row in rows(catalog)] == ["\ud7ff" * 20, "b" * 20]
+    kept = catalog.load_table("db.orders").scan(row_filter="text = 'bbbbbbbbbbbbbbbbbbbb'")
+    assert kept.to_arrow().num_rows == 1
+
+
 def test_a_job_that_knows_less_goes_on(catalog: SqlCatalog) -> None:
     """Columns that the job lacks are null; a narrower type fits."""
     table = prepared(catalog, [*FIRST, ("wide", pa.int64())])

@@ -56,6 +56,36 @@ def test_fail_names_the_record() -> None:
         RowMaker(RowShape(FIELDS)).rows(RECORDS)
 
 
+FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Of the years 1 to 9999."""
+
+
+def records_at(times_us: list[int]) -> pa.RecordBatch:
+    times = pa.array(times_us, pa.int64()).view(pa.timestamp("us", tz="UTC"))
+    return RECORDS.slice(0, len(times_us)).set_column(5, "timestamp", times)
+
+
+def test_a_timestamp_that_no_calendar_has() -> None:
+    records = records_at([FIRST_US, FIRST_US - 1, LAST_US + 1, LAST_US, 2**63 - 1])
+    records = records.set_column(1, "value", pa.array([b"{}", b"{}", None, b"{}", b"{"]))
+    made = RowMaker(RowShape(FIELDS, bad_records="dead-letter")).rows(records)
+    assert made.rows.column("_log_offset").to_pylist() == [10, 13]
+    assert made.rows.column("day").to_pylist() == [date.min, date.max]
+    assert made.dead.column("_log_offset").to_pylist() == [11, 12, 14]
+    assert made.dead.column("_log_timestamp").to_pylist() == [None, None, None]
+    first, second, third = made.dead.column("reason").to_pylist()
+    assert first == (
+        f"the timestamp of the record, {FIRST_US - 1} microseconds after 1970, is outside the "
+        "years 1 to 9999"
+    )
+    assert str(LAST_US + 1) in second
+    assert third.startswith("the value is not JSON")
+    made = RowMaker(RowShape(FIELDS, bad_records="null")).rows(records)
+    assert made.rows.column("day").to_pylist() == [date.min, None, None, date.max, None]
+    with pytest.raises(InvalidDataError, match="offset 12: the timestamp of the record"):
+        RowMaker(RowShape(FIELDS)).rows(records.slice(2, 1))
+
+
 def test_the_day_of_a_field() -> None:
     kinds = [("at", pa.timestamp("us", tz="UTC")), ("on", pa.date32())]
     text = b'{"at": "2024-02-29T23:59:59.999999", "on": "2024-03-01"}'
