@@ -39,6 +39,7 @@ from tests.proofs.encryption import ENCRYPTION_TARGETS
 from tests.proofs.front_door import FRONT_DOOR_TARGETS
 from tests.proofs.groups import GROUP_TARGETS
 from tests.proofs.hostile import HOSTILE_TARGETS
+from tests.proofs.lake import LAKE_TARGETS
 from tests.proofs.limit import SHORT_FORM_S, time_limit
 from tests.proofs.mirror import MIRROR_TARGETS
 from tests.proofs.neighbours import NEIGHBOUR_TARGETS
@@ -213,6 +214,7 @@ TARGETS: dict[str, Callable[[bool], Figures]] = {
     **TIER_TARGETS,
     **VALIDATION_TARGETS,
     **SPARK_TARGETS,
+    **LAKE_TARGETS,
     **STORE_TARGETS,
     **SDK_TARGETS,
     **NEWCOMER_TARGETS,

@@ -1,0 +1,56 @@
+"""The claims about the ingest into a lake; targets of `tests.proofs`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.proofs.shortfall import Figures, ShortfallError
+from tests.scenarios.dead_letters import dead_letters
+from tests.scenarios.evolution import evolution
+from tests.scenarios.lake_readers import lake_readers
+from tests.servers.cluster import Store
+
+PLANTED = 1_000
+GOOD_SHORT, GOOD_FULL = 20_000, 1_000_000
+EVOLVED_SHORT, EVOLVED_FULL = 1_000, 200_000
+READ_SHORT, READ_FULL = 1_000, 400_000
+
+
+def prove_dead_letters(short: bool) -> Figures:
+    """Of bad records among good ones, each is a dead letter with its bytes and the reason, and each
+    good record is in the Iceberg table once."""
+    store, records = (Store.FILE, GOOD_SHORT) if short else (Store.MINIO, GOOD_FULL)
+    with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
+        found = dead_letters(Path(folder), store, records=records, planted=PLANTED, seed=5)
+    return _without_problems(found.as_json(), found.problems)
+
+
+def prove_evolution(short: bool) -> Figures:
+    """Jobs of ten versions of a schema ingest a topic with records of all versions: the table, each
+    snapshot and an old reader have what follows from the records."""
+    with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
+        records = EVOLVED_SHORT if short else EVOLVED_FULL
+        found = evolution(Path(folder), minio=not short, records=records, seed=6)
+    return _without_problems(found.as_json(), found.problems)
+
+
+def prove_lake_readers(short: bool) -> Figures:
+    """Spark, PyIceberg, DuckDB and Polars read the same rows of an Iceberg table that has deletes,
+    an overwrite and an evolved schema."""
+    with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
+        records = READ_SHORT if short else READ_FULL
+        found = lake_readers(Path(folder), minio=not short, records=records, seed=7)
+    return _without_problems(found.as_json(), found.problems)
+
+
+def _without_problems(figures: Figures, problems: list[str]) -> Figures:
+    if problems:
+        raise ShortfallError("; ".join(problems[:5]), figures)
+    return figures
+
+
+LAKE_TARGETS: dict[str, Callable[[bool], Figures]] = {
+    "dead-letters": prove_dead_letters,
+    "evolution": prove_evolution,
+    "lake-readers": prove_lake_readers,
+}
