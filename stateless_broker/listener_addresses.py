@@ -104,7 +104,8 @@ def advertise(listeners: Sequence[ListenerSpec], text: str | None) -> tuple[List
 
 
 def shifted(listeners: Sequence[ListenerSpec], by: int) -> tuple[ListenerSpec, ...]:
-    """The listeners of another broker on this machine: all ports higher by `by`, but for 0."""
+    """Return the listeners of another broker on this machine: all ports except 0 are higher by
+    `by`."""
     return tuple(
         replace(
             each,

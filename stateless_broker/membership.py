@@ -222,9 +222,10 @@ class Membership:
         return any(member.incarnation == incarnation for member in self._members)
 
     async def join(self) -> None:
-        """Become a member. A predecessor with the same node id that has just died is waited for.
+        """Become a member. Waits for the end of a predecessor with the same node id that has just
+        died.
 
-        Raises `ClusterInUseError` where the node id is another live broker's, and
+        Raises `ClusterInUseError` if another live broker has the node id, and
         `SequencerUnavailableError`.
         """
         loop = asyncio.get_running_loop()

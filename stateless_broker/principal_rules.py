@@ -39,8 +39,8 @@ class PrincipalRule:
 
 
 def _group(match: re.Match[str], digits: str) -> str:
-    """The group with the longest number that is there; digits behind it are text, and so is a
-    reference to a group that is not there."""
+    """Return the group with the longest existing number. Digits behind it are text, and so is a
+    reference to a group that does not exist."""
     groups = match.re.groups
     for length in range(len(digits), 0, -1):
         number = int(digits[:length])

@@ -184,8 +184,8 @@ class Checkpointer:
         return not differing
 
     async def _delete_before(self, base: Ticket) -> None:
-        """Two sound ones are there now: the base, which was read, and the one made on it. What
-        others have written since stays."""
+        """Delete the checkpoints before `base`. Two sound ones stay: the base, which was read, and
+        the one made on it. Checkpoints that others have written since stay, too."""
         there = await listed(self._bucket, keys.CHECKPOINTS)
         old = [i.key for i in newest_first(there) if keys.parse_checkpoint(i.key) < base]
         if old:

@@ -169,9 +169,10 @@ class EpochStarter:
         return log
 
     async def register_writer(self, epoch: int) -> WriterId:
-        """A fresh writer of `epoch`: registered, and only then checked against higher claims.
+        """Return a fresh writer of `epoch`. The writer is registered first, and then checked
+        against higher claims.
 
-        Raises `ClusterInUseError` where a higher epoch is claimed.
+        Raises `ClusterInUseError` if a higher epoch is claimed.
         """
         writer = WriterId(self._new_id())
         created = await self._bucket.create(

@@ -46,8 +46,9 @@ SLOW_SHARE = 2
 async def segment_or_seal(
     bucket: Bucket, segment: SegmentId, *, epoch: int, now_ms: int
 ) -> ObjectInfo | None:
-    """Seal a chain at `segment` unless a segment is there: that one, else None. Raises
-    `StaleCheckpointError` where what stood there was deleted just now, and the bucket's errors."""
+    """Seal a chain at `segment`, unless a segment is there. Returns the segment, or None for a
+    seal. Raises `StaleCheckpointError` if the object at the key was deleted just now, and the
+    bucket's errors."""
     key = keys.segment(segment)
     if await bucket.create(key, [encode_seal(Seal(segment, epoch, now_ms))]):
         return None
@@ -146,9 +147,9 @@ class OverdueLimits:
 class OverdueWatch:
     """Closes the chains of writers that are silent or stuck, so that nobody waits for them.
 
-    Every broker may; the one that is first in line for a writer begins, the others follow, a
-    round later each, if it is still needed then. When the sequencer was away, nobody's heartbeat
-    came through: others are taken for silent only when they had their time to come back. A
+    Every broker may do this. The broker that is first in line for a writer begins. The others
+    follow, a round later each, if it is still needed then. While the sequencer was away, it got
+    nobody's heartbeat. So writers count as silent only after they had time to come back. A
     sequencer that lost its state ends the epoch.
     """
 

@@ -23,7 +23,8 @@ UNUSED_LOOKS = 4
 
 
 def keep_buffers_on_one_heap() -> None:
-    """Call once, before there are threads. Does nothing where the C library is not glibc."""
+    """Keep buffers on one heap. Call this once, before there are threads. It has no effect if the C
+    library is not glibc."""
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

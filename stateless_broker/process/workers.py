@@ -200,7 +200,8 @@ class Workers:
 
 
 def broker_command() -> list[str]:
-    """A broker that ends when its supervisor has died, where the system can do so."""
+    """Return the command of a broker that ends when its supervisor has died, if the system can do
+    so."""
     setpriv = shutil.which("setpriv")
     bound = [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
     return [*bound, sys.executable, "-P", "-m", "bucketlog.stateless_broker"]

@@ -175,7 +175,7 @@ class Committer:
         return list(self._awaited)
 
     def shown(self, segment: SegmentId) -> AssembledSegment | None:
-        """The segment's own assembly, where this broker wrote it and waits for it."""
+        """Return the segment's own assembly, if this broker wrote the segment and waits for it."""
         return self._awaited.get(segment)
 
     def became_visible(self, segment: SegmentId) -> None:
