@@ -119,7 +119,8 @@ class TopicConfigured(AttributedFact):
 
 
 class OffsetRow(NamedTuple):
-    """`leader_epoch` is -1 where the consumer named none; `metadata` is the consumer's own text."""
+    """A committed offset. `leader_epoch` is -1 if the consumer named none; `metadata` is its own
+    text."""
 
     topic_id: UUID
     partition: PartitionNumber

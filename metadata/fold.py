@@ -1,12 +1,11 @@
 """The fold: from committed segments in ticket order to the state of the log. Pure.
 
 One function serves recovery, views, checkpoints and Spark. Invariants: a topic's facts alternate
-validly (a violation means that the log is not what the protocol writes, and stops the fold);
-batches and committed offsets of a deleted topic are dropped with it; a partition's batches arrive
-in offset order and never overlap. A group's commits arrive in order; those of a topic that is gone
-by then are passed over, so that a deletion may come before or after them. What entries about tiers
-(docs/format/tier.md) say of a topic that is gone is passed over, too; they come in order among
-themselves.
+validly (a violation means that the log is not what the protocol writes, and stops the fold).
+Batches and committed offsets of a deleted topic are dropped with it. A partition's batches arrive
+in offset order and never overlap. A group's commits arrive in order. Commits for a deleted topic
+are ignored, so a deletion may come before or after them. Entries about tiers (docs/format/tier.md)
+of a deleted topic are ignored, too; such entries come in order among themselves.
 """
 
 from bisect import bisect_left, bisect_right
@@ -109,8 +108,8 @@ class PartitionState:
 
 
 class LogState:
-    """The folded state. `apply` takes committed segments in an order in which each comes after
-    its dependencies: ticket order, or the order in which a sequencer made them visible.
+    """The folded state. `apply` takes committed segments in an order in which each comes after its
+    dependencies: ticket order, or the order in which a sequencer made them visible.
 
     `keep_producers` is off where nobody will ask for duplicates (views, readers), `keep_groups`
     where nobody will ask for committed offsets (readers of records, activations).
@@ -384,8 +383,8 @@ class LogState:
 
 
 def fold(segments: Iterable[SegmentIndex], *, onto: LogState | None = None) -> LogState:
-    """The state after all `segments`, in whatever order they come; where a checkpoint is before
-    them, `onto` is its state, which changes. Raises `InvalidDataError`."""
+    """Return the state after all `segments`, in any order. If a checkpoint comes before them,
+    `onto` is its state, which changes. Raises `InvalidDataError`."""
     state = LogState() if onto is None else onto
     last: SegmentIndex | None = None
     for index in sorted(segments, key=lambda index: index.ticket):

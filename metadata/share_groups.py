@@ -138,7 +138,7 @@ def _changed(
     known: SharePartition | None,
     row: ShareTakenRow | ShareWrittenRow | ShareStartRow,
 ) -> SharePartition | None:
-    """The share-partition after a row of `fact`; None where the row does not count."""
+    """Return the share-partition after a row of `fact`; None if the row does not count."""
     if isinstance(row, ShareStartRow):
         if known is None:
             return SharePartition(0, 0, "", row.start_offset)

@@ -46,7 +46,8 @@ class Tier:
     cleaned_to: int = 0
 
     def swap(self, swap: Swap) -> list[TierRow] | None:
-        """The rows that have left the tier; None where the swap does not count."""
+        """Apply a swap. Returns the rows that have left the tier; None if the swap does not
+        count."""
         if not _ascend(swap.added, swap.start, swap.end):
             return None
         if not swap.replaced:

@@ -322,8 +322,9 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         return PublishResult(PublishStatus(status))
 
     async def fence(self, epoch: int, segment: SegmentId) -> FenceResult:
-        """A seal is at the segment's key: its reservation and the later ones become void.
-        REFUSED unless it is the writer's first pending one, or its next. May be repeated."""
+        """Fence the writer at the segment, where a seal is: its reservation and the later ones
+        become void. REFUSED unless it is the writer's first pending one, or its next. May be
+        repeated."""
         status, *rest = await self._run(
             SequencerVerb.FENCE, epoch, segment.writer, segment.seq, *self._stream_limits
         )

@@ -54,9 +54,11 @@ class GroupVerbs(ScriptRunner):
         protocol_type: str,
         snapshot: bytes,
     ) -> bool:
-        """Keep the group for its next coordinator; may be repeated. False: it was taken since.
+        """Keep the group for its next coordinator; may be repeated. Returns False if another
+        coordinator has taken the group since.
 
-        Raises `SequencerError` where a later revision is stored already."""
+        Raises `SequencerError` if a later revision is stored already.
+        """
         status, *rest = await self._run(
             SequencerVerb.STORE_GROUP,
             epoch,
