@@ -1,8 +1,9 @@
-"""JoinGroup: which members a group lets in, which it knows, and when that starts a rebalance.
+"""JoinGroup: which members a group accepts, which it knows, and when that starts a rebalance.
 
-Follows Apache Kafka's classicGroupJoin case by case, but for this: sizes are bounded; a join or
-sync that its member sends again is answered (REBALANCE_IN_PROGRESS) instead of forgotten; a join
-phase continues when the one it waited for is turned away; a full group takes a static member back.
+This follows Apache Kafka's classicGroupJoin case by case, with four differences. Sizes are bounded.
+If a member repeats a join or a sync, the earlier request is answered (REBALANCE_IN_PROGRESS)
+instead of forgotten. A join phase continues when the member for which it waited is refused. A full
+group takes a static member back.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,11 +1,11 @@
 """ConsumerGroupHeartbeat: which members a group accepts, and what each member gets.
 
-Follows Apache Kafka's GroupMetadataManager.consumerGroupHeartbeat case by case, but for this: sizes
-are bounded, and a lost response costs a member neither time nor partitions. Clients of librdkafka
-repeat a heartbeat without their partitions. So each response shows a member its partitions until
-the member reports them, and a member may repeat the epoch before without its partitions. (Kafka
-shows partitions once. It fences the member, or waits until the member's rebalance timeout.)
-A refused request changes nothing.
+This follows Apache Kafka's GroupMetadataManager.consumerGroupHeartbeat case by case, with two
+differences. Sizes are bounded, and a lost response costs a member neither time nor partitions.
+Clients of librdkafka repeat a heartbeat without their partitions. So each response shows a member
+its partitions until the member reports them, and a member may repeat the epoch before without its
+partitions. (Kafka shows partitions once. It fences the member, or waits until the member's
+rebalance timeout.) A refused request changes nothing.
 """
 
 from dataclasses import replace

@@ -34,6 +34,6 @@ def _rank(wanted: AssignorInput, member_id: str) -> tuple[bool, str]:
 
 
 def _bounds(partitions: int, subscribers: int) -> list[int]:
-    """Return where the ranges begin, and where the last one ends. Larger ranges come first."""
+    """Return the beginning of each range, and the end of the last one. Larger ranges come first."""
     size, larger = divmod(partitions, subscribers)
     return list(accumulate((size + (at < larger) for at in range(subscribers)), initial=0))

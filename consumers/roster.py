@@ -1,8 +1,8 @@
 """The members of one group: who they are, what they support, what they wait for.
 
-Invariants: a static id belongs to one member; the leader is a member; at least one protocol is
-supported by all (whoever lets a member in asks `supports` first); `size_bytes` is what the members
-cost without their assignments. Order is the order of joining, so every choice among members is
+Invariants: a static id belongs to one member. The leader is a member. All members support at least
+one common protocol: code that adds a member asks `supports` first. `size_bytes` is the cost of the
+members without their assignments. Order is the order of joining, so every choice among members is
 the same on every run.
 """
 

@@ -35,8 +35,9 @@ class ShareGroupRow(NamedTuple):
 
 
 class ShareCoordinator:
-    """`owns` returns `none` where this broker is the coordinator of a group. `stored` are the
-    groups with share-partitions in the log; `is_other` tells groups of consumers."""
+    """Coordinates share groups. `owns` returns `none` if this broker is the coordinator of a group.
+    `stored` are the groups with share-partitions in the log; `is_other` returns whether a consumer
+    group has the name."""
 
     def __init__(
         self,

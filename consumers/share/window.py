@@ -199,8 +199,8 @@ class ShareWindow:
         return offset < self.end or self.in_flight < limits.locks
 
     def _strict_end(self, first: int, last: int, left: int, limits: WindowLimits) -> int:
-        """The last offset, such that no more than `left` records are acquired, and no more than
-        fit in are new."""
+        """Return the last offset up to which at most `left` records are acquired, of which at most
+        as many are new as fit in."""
         for span in self._cut(first, min(last, self.end - 1)):
             if span.state is RecordState.AVAILABLE:
                 if span.count > left:
