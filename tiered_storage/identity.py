@@ -92,10 +92,10 @@ async def ensure_cluster(
     now_ms: int,
     expected_cluster_id: UUID | None = None,
 ) -> ClusterIdentity:
-    """The bucket's identity; a bucket without one becomes `new_cluster_id`'s.
+    """Return the bucket's identity. A bucket without one gets `new_cluster_id`.
 
-    With `expected_cluster_id`, another cluster's bucket raises `ConfigurationError`, and so does
-    one without identity that would become another's. Else as `read_cluster`.
+    If `expected_cluster_id` is given and the bucket belongs to another cluster, or would get
+    another id, this raises `ConfigurationError`. Otherwise, it raises as `read_cluster`.
     """
     identity = await read_cluster(bucket)
     if identity is None and expected_cluster_id in (None, new_cluster_id):

@@ -1,9 +1,10 @@
 """The format of partition segments: a pure writer and a pure reader (docs/format/tier.md).
 
-Invariants: every byte of an object is covered by a check (header and trailer are constant but for
-the index's length and CRC32C; the batches by the CRC32C in the index, besides their own); every
-count is compared with the bytes that are there before anything is built; an object is believed only
-under the key of its partition and start. Writing borrows the buffers: nothing is copied.
+Invariants: every byte of an object is covered by a check. Header and trailer are constant, except
+for the index's length and CRC32C; the batches are covered by the CRC32C in the index, besides their
+own. Every count is compared with the bytes that are there before anything is built. An object is
+believed only under the key of its partition and start. Writing borrows the buffers: nothing is
+copied.
 """
 
 import struct

@@ -1,11 +1,11 @@
 """Splitting log segments by partition, and joining partition segments. Pure.
 
-Invariants: a batch is checked against its row in the footer before it is copied, and what a plan
-counted is what was found, batch by batch and byte by byte: damage is never passed on, and nothing
-is left out in silence. Only markers and batches of aborted transactions are left out; the last
-batch of a partition's part stays, emptied, since a consumer's position must get there. Batches are
-copied out of a log segment's bytes, since one object would else be held in memory for each small
-batch in it; memory is bounded by the plan's window.
+Invariants: a batch is checked against its row in the footer before it is copied. What was found
+equals what the plan counted, batch by batch and byte by byte: damage is never passed on, and
+nothing is left out in silence. Only markers and batches of aborted transactions are left out. The
+last batch of a partition's part stays, emptied, since a consumer's position must get there. Batches
+are copied out of a log segment's bytes: otherwise, each small batch would keep a whole object in
+memory. The plan's window bounds the memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence

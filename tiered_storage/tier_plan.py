@@ -22,13 +22,13 @@ _TRIMMED_PART = 8
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """`window_bytes` of log segments are split at once, and held in memory; fewer where the oldest
-    is older than `interval_ms`. Segments younger than `age_ms_min` are left to the readers of the
-    log's end, who have them in memory.
+    """Settings of compaction. At most `window_bytes` of log segments are split at once, and held in
+    memory. Fewer are split if the oldest is older than `interval_ms`. Segments younger than
+    `age_ms_min` stay: the readers of the log's end have them in memory.
 
-    `segment_bytes_target` is what partition segments grow to, from parts that are alike:
-    `merge_rows_min` neighbours or more, unless their partition is quiet. At most `tier_rows_max`
-    rows that will not be merged any more stay beside manifests of up to `manifest_segments_max`.
+    Partition segments grow to `segment_bytes_target`, from parts that are alike: `merge_rows_min`
+    neighbours or more, unless their partition is quiet. At most `tier_rows_max` rows that will not
+    be merged any more stay beside manifests of up to `manifest_segments_max`.
     """
 
     window_bytes: int = 256 * MIB
@@ -107,13 +107,14 @@ def plan_split(
     settings: CompactionSettings,
     now_ms: int,
 ) -> SplitPlan | None:
-    """`waiting` are all log segments that have batches in `logs`, each after those before it of the
-    same partitions; such that have none may be among them, and are not read.
+    """Plan a split. `waiting` are all log segments that have batches in `logs`, each after those
+    before it of the same partitions. Segments without such batches may be among them, and are not
+    read.
 
-    A partition with an open transaction waits at its last stable offset, without holding up the
+    A partition with an open transaction waits at its last stable offset, without delaying the
     others. Returns None if nothing is due. A window is due when it is full, or else after the
     interval: large windows give large objects, and each costs a PUT a partition, however little it
-    holds. Costs as much as the window has batches, however many wait behind it.
+    holds. The plan's cost depends on the batches in the window, not on the batches behind it.
     """
     stable = {
         partition: (log, count)

@@ -61,8 +61,8 @@ def walk_from(
     first_bytes: int,
     bytes_max: int,
 ) -> Iterator[tuple[str, BatchIndex, memoryview]]:
-    """The batches of the partition segment that `row` names, from the one at `position` on: key,
-    place, bytes.
+    """Return the batches of the partition segment that `row` names, from the one at `position` on:
+    key, place, bytes.
 
     Each range GET ends where a block does. The first has `first_bytes`, later ones grow up to
     `bytes_max`. Raises `CorruptObjectError`, and the bucket's errors.

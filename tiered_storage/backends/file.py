@@ -1,17 +1,17 @@
 """A folder as a bucket: `bucketlog dev`, tests, a shared disk.
 
-Invariants: an object is written and fsynced under a temporary name first and gets its own name by
-link(2), which fails where the name is taken: so a key is decided once, by one process of many, and
-a crash never shows half an object. Whoever learns that a key is decided (True or False) learns it
-after the folders that name it were fsynced.
+Invariants: an object is written and fsynced under a temporary name first, and gets its own name by
+link(2), which fails if the name is taken. So one process of many decides a key once, and a crash
+never shows half an object. A caller learns that a key is decided (True or False) only after the
+folders that name it were fsynced.
 
-A bucket that writes keeps the last `page_cache_bytes` it wrote in the page cache, has older ones
-leave it, and reads those past the cache: a log is written once and read mostly at its end, and
-pages that are used again are pages that are there (measured on a virtual machine that reports free
-pages: 0.4 instead of 3.3 CPU seconds a GB written, 0.5 instead of 0.9 a GB fetched).
+A bucket that writes keeps the last `page_cache_bytes` that it wrote in the page cache. It removes
+older ones from there, and reads them past the cache. A log is written once and read mostly at its
+end, and reused pages are cheap (measured on a virtual machine that reports free pages: 0.4 instead
+of 3.3 CPU seconds a GB written, 0.5 instead of 0.9 a GB fetched).
 
-Temporary files live in `<root>/.tmp/`. A writer holds a shared lock on that folder; who finds it
-unlocked when it opens the bucket to write is alone, and removes what crashed writers left there.
+Temporary files live in `<root>/.tmp/`. A writer holds a shared lock on that folder. A writer that
+finds it unlocked when it opens the bucket is alone, and removes what crashed writers left there.
 Readers write nothing. Measured on ext4: O_TMPFILE and fdatasync cost the same within noise.
 """
 
