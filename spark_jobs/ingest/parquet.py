@@ -144,7 +144,7 @@ class ParquetTarget:
                 raise IngestConflictError(self.name, standing.next_batch) from error
             self._decide(bucket, commit)
             self._publish(bucket, commit)
-        self._folder.delete(commit.staged_in)
+        self._remove_staged(commit.batch)
         return WrittenBatch(TargetState(commit), commit.rows, 0)
 
     def _staged(

@@ -19,6 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import duckdb
 import polars as pl
@@ -123,12 +124,13 @@ def by_pyiceberg(lake: LakeSession) -> list[Row]:
 
 def by_polars(lake: LakeSession) -> list[Row]:
     """PyIceberg plans, and Polars reads the files itself."""
-    frame = pl.scan_iceberg(
-        lake.catalog.load_table(TABLE),
-        reader_override="native",
-        storage_options=_storage_options(),
-    )
-    found: pa.Table = frame.sort(ORDERED.split(", ")).collect().to_arrow()
+    with mock.patch.dict(os.environ, {"POLARS_ICEBERG_PLANNER": "pyiceberg"}):
+        frame = pl.scan_iceberg(
+            lake.catalog.load_table(TABLE),
+            reader_override="native",
+            storage_options=_storage_options(),
+        )
+        found: pa.Table = frame.sort(ORDERED.split(", ")).collect().to_arrow()
     rows: list[Row] = found.to_pylist()
     return rows
 

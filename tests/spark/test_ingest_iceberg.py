@@ -1,5 +1,6 @@
 """An Iceberg table that others maintain while it is ingested into."""
 
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -57,6 +58,27 @@ def test_maintenance_while_a_batch_is_written(lake: Lake) -> None:
     lake.produce("orders", 1, 3)
     assert lake.ingest(target).records == 3
     assert lake.rows() == lake.produced
+
+
+def test_files_of_killed_tasks_are_removed_by_maintenance(lake: Lake, tmp_path: Path) -> None:
+    """And no others: the paths in the table's metadata are those that a listing gives."""
+    put_bad(lake, 1)
+    lake.ingest(bad_records="dead-letter")
+    rows, dead = lake.rows(), letters(lake)
+    files = [path for path in (tmp_path / "warehouse").rglob("*") if path.is_file()]
+    for path in files:
+        os.utime(path, (0, 0))  # the procedure spares new files
+    left = [path.with_name(f"left-{path.name}") for path in files if path.suffix == ".parquet"]
+    for path in left:
+        path.write_bytes(b"a task was killed")
+        os.utime(path, (0, 0))
+    catalog, _, table = lake.name.partition(".")
+    for name in (table, f"{table}_dead_letters"):
+        lake.spark.sql(f"CALL {catalog}.system.remove_orphan_files(table => '{name}')").collect()
+    assert left
+    assert not [path for path in left if path.exists()]
+    assert [path for path in files if path.suffix == ".parquet" and not path.exists()] == []
+    assert (lake.rows(), letters(lake)) == (rows, dead)
 
 
 def test_a_rollback_takes_offsets_back_with_rows(lake: Lake) -> None:

@@ -100,7 +100,6 @@ def test_staging_of_a_batch_that_may_yet_be_committed_stays(lake: Lake) -> None:
 
     target.write = looking  # type: ignore[method-assign,assignment] # at this moment
     assert lake.ingest(target).records == 10
-    lake.ingest()
     assert staged(lake) == ["000000000003-alive"]
     assert lake.rows() == lake.produced
 
