@@ -37,6 +37,7 @@ __all__ = [
     "InvalidDataError",
     "Log",
     "LogError",
+    "OpenTelemetry",
     "PartitionConsumer",
     "Producer",
     "Protobuf",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from bucketlog.client.group_consumer import GroupConsumer as GroupConsumer
     from bucketlog.client.log import Log as Log
     from bucketlog.client.log import connect as connect
+    from bucketlog.client.open_telemetry import OpenTelemetry as OpenTelemetry
     from bucketlog.client.partition_consumer import PartitionConsumer as PartitionConsumer
     from bucketlog.client.poison import DeadLetter as DeadLetter
     from bucketlog.client.processing import Retrying as Retrying
@@ -139,6 +141,7 @@ _HOMES = {
     "InvalidDataError": "bucketlog.log_format.errors",
     "Log": "bucketlog.client.log",
     "LogError": "bucketlog.log_format.errors",
+    "OpenTelemetry": "bucketlog.client.open_telemetry",
     "PartitionConsumer": "bucketlog.client.partition_consumer",
     "Producer": "bucketlog.client.producer",
     "Protobuf": "bucketlog.client.schemas.protobuf",

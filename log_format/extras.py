@@ -35,6 +35,7 @@ PACKAGES = {
         "uvicorn",
         "uvloop",
     ),
+    "otel": ("opentelemetry",),
     "console": ("jinja2", "starlette", "uvicorn"),
     "spark": ("py4j", "pyspark"),
 }

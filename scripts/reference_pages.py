@@ -25,7 +25,7 @@ API_PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Connections to a cluster, with and without asyncio.",
         (
             *("connect", "aconnect", "Log", "AsyncLog"),
-            *("Security", "TokenFile", "ClientCredentials"),
+            *("Security", "TokenFile", "ClientCredentials", "OpenTelemetry"),
         ),
     ),
     "topics": (

@@ -127,8 +127,8 @@ class AcknowledgingConsumer(Consumer[K, V, P], ABC):
         self._acknowledged()
         if isinstance(on_failure, RetryTopics):
             self._read_retries(on_failure)
-        failures = Failures(on_failure, attempts, self._poison.open_producer)
-        return ProcessingRules(concurrency, ordered_by, failures, retrying)
+        failures = Failures(on_failure, attempts, self._poison.open_producer, traced=self._traced)
+        return ProcessingRules(concurrency, ordered_by, failures, retrying, self._traced)
 
     @abstractmethod
     def _read_retries(self, retries: RetryTopics) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType, TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from bucketlog.client.async_processing import AsyncProcessing
 from bucketlog.client.consumer import BATCH_RECORDS, Consumer
@@ -22,6 +22,10 @@ from bucketlog.client.reading_range import StartOf
 from bucketlog.client.signatures import documented_as
 from bucketlog.client.sources import P, Sources, the_topic
 from bucketlog.client.topic import Record, Topic
+from bucketlog.log_format.errors import BucketlogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -115,9 +119,13 @@ class AsyncConsumer(Generic[K, V, P]):
     """
 
     def __init__(
-        self, sources: Sources[K, V, P], open_consumer: Callable[[], Consumer[K, V, P]]
+        self,
+        sources: Sources[K, V, P],
+        open_consumer: Callable[[], Consumer[K, V, P]],
+        traced: "TracedReads | None" = None,
     ) -> None:
         self._sources = sources
+        self._traced = traced
         self._thread = _Thread(open_consumer)
         self._reading = asyncio.Lock()
         """No call moves the consumer between reading records and returning them."""
@@ -146,6 +154,19 @@ class AsyncConsumer(Generic[K, V, P]):
     async def poll(
         self, max_records: int = BATCH_RECORDS, timeout_s: float = 1.0
     ) -> list[Record[K, V]]:
+        if self._traced is None:
+            return await self._poll(max_records, timeout_s)
+        receiving = self._traced.receiving()
+        try:
+            records = await self._poll(max_records, timeout_s)
+        except BucketlogError as error:
+            receiving.fail(error)
+            raise
+        receiving.end(records)
+        return records
+
+    async def _poll(self, max_records: int, timeout_s: float) -> list[Record[K, V]]:
+        """`poll` without a span."""
         if self._thread.stopped:
             return []
         async with self._reading:
@@ -223,14 +244,22 @@ class AsyncConsumer(Generic[K, V, P]):
         return self
 
     async def __anext__(self) -> Record[K, V]:
+        receiving = None if self._traced is None else self._traced.receiving()
         thread = self._thread
-        while not thread.stopped:
-            if thread.is_idle and thread.consumer is not None:
-                record = thread.consumer._at_once()
-                if record is not None:
-                    return record
-            if not await thread.run(lambda consumer: consumer._prepare()):
-                break
+        try:
+            while not thread.stopped:
+                if thread.is_idle and thread.consumer is not None:
+                    record = thread.consumer._at_once()
+                    if record is not None:
+                        if receiving is not None:
+                            receiving.end_one(record)
+                        return record
+                if not await thread.run(lambda consumer: consumer._prepare()):
+                    break
+        except BucketlogError as error:
+            if receiving is not None:
+                receiving.fail(error)
+            raise
         raise StopAsyncIteration
 
     async def __aenter__(self) -> Self:
@@ -268,9 +297,12 @@ class AsyncGroupConsumer(AsyncConsumer[K, V, P]):
     """
 
     def __init__(
-        self, sources: Sources[K, V, P], open_consumer: Callable[[], GroupConsumer[K, V, P]]
+        self,
+        sources: Sources[K, V, P],
+        open_consumer: Callable[[], GroupConsumer[K, V, P]],
+        traced: "TracedReads | None" = None,
     ) -> None:
-        super().__init__(sources, open_consumer)
+        super().__init__(sources, open_consumer, traced)
 
     @property
     @documented_as(GroupConsumer.assignment)

@@ -19,6 +19,7 @@ from bucketlog.client.log import (
     TRANSACTION_TIMEOUT_S,
     Log,
 )
+from bucketlog.client.open_telemetry import OpenTelemetry
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
     GROUP_DEFAULTS,
@@ -57,6 +58,7 @@ def aconnect(
     timeout_s: float = 10.0,
     security: Security | None = None,
     config: Mapping[str, Any] | None = None,
+    telemetry: OpenTelemetry | None = None,
 ) -> "AsyncLog":
     """Connect to a cluster from asyncio, as in `async with bucketlog.aconnect() as log`.
 
@@ -70,6 +72,7 @@ def aconnect(
         security: TLS and a login; None means plain text without a login.
         config: Further settings of librdkafka for all clients of this connection, which override
             all others; None means no further settings.
+        telemetry: Receiver of spans and metrics; None means that none are recorded.
 
     Returns:
         A connection. Use it as an asynchronous context manager.
@@ -87,7 +90,14 @@ def aconnect(
         ['orders']
     """
     return AsyncLog(
-        Log(bootstrap, client_id=client_id, timeout_s=timeout_s, security=security, config=config)
+        Log(
+            bootstrap,
+            client_id=client_id,
+            timeout_s=timeout_s,
+            security=security,
+            config=config,
+            telemetry=telemetry,
+        )
     )
 
 
@@ -249,6 +259,7 @@ class AsyncLog(DisplayedObject):
         producer = AsyncProducer(
             self._log.producer_config(options),
             delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
+            traced=self._log._traced_sends(),
         )
         self._producers.append(producer)
         return producer
@@ -301,11 +312,14 @@ class AsyncLog(DisplayedObject):
         check_names("consumer", options)
         sources: Sources[Any, Any, Any] = sources_of(topic)
         consumer: AsyncConsumer[Any, Any, Any]
+        traced = self._log._traced_reads(group)
         if group is None:
-            consumer = AsyncConsumer(sources, lambda: self._log._open_partitions(sources, options))
+            consumer = AsyncConsumer(
+                sources, lambda: self._log._open_partitions(sources, options), traced
+            )
         else:
             consumer = AsyncGroupConsumer(
-                sources, lambda: self._log._open_member(sources, group, options)
+                sources, lambda: self._log._open_member(sources, group, options), traced
             )
         self._consumers.append(consumer)
         return consumer

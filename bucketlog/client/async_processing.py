@@ -53,7 +53,7 @@ class AsyncProcessing(Generic[K, V]):
         consumer = self._consumer
         try:
             while not (self._ending.is_set() or consumer.finished or consumer.is_stopped):
-                for record in await consumer.poll(POLL_RECORDS, POLL_S):
+                for record in await consumer._poll(POLL_RECORDS, POLL_S):
                     lane = lane_of(record, self._rules.ordered_by)
                     if self._lanes.put(lane, record):
                         task = asyncio.create_task(self._work(lane, record))
@@ -61,7 +61,7 @@ class AsyncProcessing(Generic[K, V]):
                         task.add_done_callback(self._ended)
             while self._tasks and not (self._ending.is_set() or consumer.is_stopped):
                 await asyncio.wait(self._tasks, timeout=IDLE_S)
-                await consumer.poll(0, 0)  # the group hears from this member
+                await consumer._poll(0, 0)  # the group hears from this member
         finally:
             self._end()
             if self._tasks:
@@ -98,8 +98,7 @@ class AsyncProcessing(Generic[K, V]):
         attempt = 0
         while not self._ending.is_set() and self._consumer.is_in_flight(record):
             attempt += 1
-            called = asyncio.ensure_future(self._handler(record))
-            await asyncio.wait([called])
+            called = await self._called(record, attempt)
             if called.cancelled():
                 return False
             error = called.exception()
@@ -110,6 +109,19 @@ class AsyncProcessing(Generic[K, V]):
             self._failures.note_retry(record, attempt, error)
             await self._pause(self._rules.retrying.pause_s(attempt, self._random))
         return False
+
+    async def _called(self, record: Record[K, V], attempt: int) -> "asyncio.Future[object]":
+        """The ended call of the handler."""
+        if self._rules.traced is None:
+            called = asyncio.ensure_future(self._handler(record))
+            await asyncio.wait([called])
+            return called
+        with self._rules.traced.processing(record, attempt=attempt) as processing:
+            called = asyncio.ensure_future(self._handler(record))
+            await asyncio.wait([called])
+            is_cancelled = called.cancelled()
+            processing.fail(asyncio.CancelledError() if is_cancelled else called.exception())
+        return called
 
     async def _has_passed_over(self, record: Record[K, V], error: BaseException) -> bool:
         """False: `run` raises an error."""

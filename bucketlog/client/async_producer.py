@@ -7,22 +7,24 @@ that find no room wait in a line, in order, and the line is bounded.
 """
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, Message
 
 from bucketlog.client.deferred_sends import DeferredSends, SendArguments, prepare
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.patience import Patience
+from bucketlog.client.report_thread import ReportThread, Waiter
 from bucketlog.client.sending import (
     Delivered,
     DeliveryState,
     Encoded,
     Outbox,
+    Report,
     closed,
     encoded,
     encoded_chunks,
@@ -33,14 +35,14 @@ from bucketlog.client.topic import Headers, Topic, check_topic
 from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError, LogError
 
+if TYPE_CHECKING:
+    from bucketlog.client.traced_sends import SendSpan, TracedSends
+
 K = TypeVar("K")
 V = TypeVar("V")
-Waiter = asyncio.Future[None]
 
 LINE_RECORDS_MAX = 100_000
 """Records that were sent and wait for room in the queue."""
-_POLL_S = 0.1
-_IDLE_S = 1.0
 
 
 class AsyncDelivery(DeliveryState):
@@ -61,11 +63,12 @@ class AsyncDelivery(DeliveryState):
         2
     """
 
-    __slots__ = ("_producer", "_waiters")
+    __slots__ = ("_producer", "_span", "_waiters")
 
-    def __init__(self, producer: "AsyncProducer") -> None:
+    def __init__(self, producer: "AsyncProducer", span: "SendSpan | None") -> None:
         super().__init__(producer._outbox)
         self._producer = producer
+        self._span = span
         self._waiters: tuple[Waiter, ...] = ()
 
     def __await__(self) -> Generator[Any, None, Delivered]:
@@ -79,12 +82,16 @@ class AsyncDelivery(DeliveryState):
         return self._delivered
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
+        if self._span is not None:
+            self._span.reported(error, message)
         super()._report(error, message)
         if self._waiters:
             self._producer._reports.woken.extend(self._waiters)
 
     def _refuse(self, error: BucketlogError) -> None:
         """Fail a record that was never queued."""
+        if self._span is not None:
+            self._span.failed(error)
         self._error = error
         self._outbox.keep(error, self)
         for waiter in self._waiters:
@@ -113,13 +120,20 @@ class AsyncProducer(DisplayedObject):
         2
     """
 
-    def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        delivery_timeout_s: float,
+        traced: "TracedSends | None" = None,
+    ) -> None:
         self._outbox = Outbox(config)
+        self._traced = traced
         self._delivery_timeout_s = delivery_timeout_s
         self._line: deque[_WaitingRecord] = deque()
         self._loop = asyncio.get_running_loop()
         self._held = DeferredSends(self._queue, AsyncDelivery._refuse)
-        self._reports = _Reports(self._outbox, self._loop, self._line, self._advance)
+        self._reports = ReportThread(self._outbox, self._loop, self._line, self._advance)
         self._closed = False
 
     def _description(self) -> Description:
@@ -161,19 +175,29 @@ class AsyncProducer(DisplayedObject):
         if self._closed:
             raise closed()
         check_topic(topic)
-        delivery = AsyncDelivery(self)
-        if self._held or topic.value_waits is not None or topic.key_waits is not None:
-            given = SendArguments(topic, value, key, headers, partition, timestamp_ms)
-            if self._held or not given.encodes_at_once():
-                if len(self._held) >= LINE_RECORDS_MAX:
-                    raise _too_many()
-                self._held.add(given, delivery)
-                return delivery
-        record = encoded(topic, value, key, headers, partition, timestamp_ms)
-        self._queue(record, delivery)
+        span = None
+        if self._traced is not None:
+            span = self._traced.one(topic.name, partition, is_tombstone=value is None)
+        delivery = AsyncDelivery(self, span)
+        try:
+            if self._held or topic.value_waits is not None or topic.key_waits is not None:
+                given = SendArguments(topic, value, key, headers, partition, timestamp_ms)
+                if self._held or not given.encodes_at_once():
+                    if len(self._held) >= LINE_RECORDS_MAX:
+                        raise _too_many()
+                    self._held.add(given, delivery)
+                    return delivery
+            record = encoded(topic, value, key, headers, partition, timestamp_ms)
+            self._queue(record, delivery)
+        except BaseException as error:
+            if span is not None:
+                span.failed(error)
+            raise
         return delivery
 
     def _queue(self, record: Encoded, delivery: AsyncDelivery) -> None:
+        if delivery._span is not None:
+            record = delivery._span.injected(record)
         if self._line or not self._outbox.put(record, delivery._report):
             if len(self._line) >= LINE_RECORDS_MAX:
                 raise _too_many()
@@ -206,20 +230,35 @@ class AsyncProducer(DisplayedObject):
         tally = _Tally(self)
         await prepare(topic, value=True, key=key)
         await self._held.wait()
-        for chunk in encoded_chunks(topic, values, key):
-            messages = chunk
-            tally.sent += len(messages)
-            while self._line:
-                await self._reports.round()
-            until_s = self._loop.time() + self._delivery_timeout_s
-            while messages := self._outbox.put_batch(topic.name, messages, tally.report):
-                if self._loop.time() > until_s:
-                    raise queue_full(self._delivery_timeout_s)
-                await self._reports.round()
-            self._reports.wake()
-            await asyncio.sleep(0)
+        with nullcontext() if self._traced is None else self._traced.many(topic) as batch:
+            for chunk in encoded_chunks(topic, values, key):
+                tally.sent += len(chunk)
+                while self._line:
+                    await self._reports.round()
+                if batch is None:
+                    await self._put_batch(topic.name, chunk, tally.report)
+                else:
+                    await self._put_each(batch.records(chunk), batch.reporting(tally.report))
+                self._reports.wake()
+                await asyncio.sleep(0)
         await tally.wait()
         return tally.sent
+
+    async def _put_batch(self, topic: str, messages: list[dict[str, Any]], report: Report) -> None:
+        until_s = self._loop.time() + self._delivery_timeout_s
+        while messages := self._outbox.put_batch(topic, messages, report):
+            await self._wait_for_room(until_s)
+
+    async def _put_each(self, records: Iterable[Encoded], report: Report) -> None:
+        until_s = self._loop.time() + self._delivery_timeout_s
+        for record in records:
+            while not self._outbox.put(record, report):
+                await self._wait_for_room(until_s)
+
+    async def _wait_for_room(self, until_s: float) -> None:
+        if self._loop.time() > until_s:
+            raise queue_full(self._delivery_timeout_s)
+        await self._reports.round()
 
     async def flush(self, timeout_s: float | None = None) -> None:
         """Wait until all records are delivered.
@@ -349,98 +388,6 @@ class _Tally:
             if self._failed > 1:
                 failure.add_note(f"{self._failed} records were not delivered; this is the first")
             raise failure
-
-
-class _Reports:
-    """The thread that serves librdkafka's delivery reports."""
-
-    def __init__(
-        self,
-        outbox: Outbox,
-        loop: asyncio.AbstractEventLoop,
-        line: "deque[_WaitingRecord]",
-        advance: Callable[[], None],
-    ) -> None:
-        self.woken: list[Waiter] = []
-        """By reports of this round; only the thread adds to it."""
-        self._rounds: list[Waiter] = []
-        self._outbox = outbox
-        self._kafka = outbox.kafka
-        self._loop = loop
-        self._line = line
-        self._advance = advance
-        self._resuming = False
-        """The loop was notified, and has not handled it yet."""
-        self._news = threading.Event()
-        self._hurried = 0
-        self._stopped = False
-        threading.Thread(target=self._run, daemon=True, name="bucketlog reports").start()
-
-    def wake(self) -> None:
-        """Something was queued."""
-        if not self._news.is_set():
-            self._news.set()
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._news.set()
-
-    async def round(self) -> None:
-        """Until the reports that are there have been served."""
-        waiter: Waiter = self._loop.create_future()
-        self._rounds.append(waiter)
-        self.wake()
-        await waiter
-
-    async def until_empty(self, look: Callable[[], None] = lambda: None) -> None:
-        self._hurried += 1
-        try:
-            while len(self._kafka) or self._line:
-                look()
-                await self.round()
-            await self.round()  # the last report may be on its way still
-        finally:
-            self._hurried -= 1
-
-    def _run(self) -> None:
-        kafka = self._kafka
-        while not self._stopped:
-            self._news.clear()
-            if not len(kafka) and not self._is_loop_wanted([]) and not self._stopped:
-                self._news.wait(_IDLE_S)
-            wait_s = _POLL_S if len(kafka) else 0.0
-            if self._hurried:
-                self._outbox.flush(wait_s)
-            else:
-                self._outbox.poll(wait_s)
-            if not self._hand_over():
-                break
-        self._outbox.close()
-        self._hand_over()
-
-    def _hand_over(self) -> bool:
-        """False: the loop is closed."""
-        woken, self.woken = self.woken, []
-        try:
-            if self._is_loop_wanted(woken):
-                rounds, self._rounds = self._rounds, []
-                self._resuming = True
-                self._loop.call_soon_threadsafe(self._resume, woken, rounds)
-        except RuntimeError:
-            return False
-        return True
-
-    def _is_loop_wanted(self, woken: list[Waiter]) -> bool:
-        return bool(woken or self._rounds or (self._line and not self._resuming))
-
-    def _resume(self, woken: list[Waiter], rounds: list[Waiter]) -> None:
-        self._resuming = False
-        self._advance()
-        self.wake()
-        for waiters in (woken, rounds):
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
 
 
 def _too_many() -> LogError:

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 from bucketlog.client.async_consumer import AsyncGroupConsumer
 from bucketlog.client.deferred_sends import prepare
 from bucketlog.client.group_consumer import GroupConsumer
-from bucketlog.client.sending import encoded
+from bucketlog.client.sending import Encoded, Report, encoded
 from bucketlog.client.signatures import documented_as
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.transaction import Transaction
@@ -73,8 +73,12 @@ class AsyncTransaction:
         too."""
         await prepare(topic, value=value, key=key)
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
-        if not self._transaction.put(record):
-            await asyncio.to_thread(self._transaction.put_when_there_is_room, record)
+        transaction = self._transaction
+        if transaction._traced is None:
+            await _put(transaction, record, transaction._report)
+            return
+        with transaction._traced.sending(record, transaction._report) as (with_context, report):
+            await _put(transaction, with_context, report)
 
     @documented_as(Transaction.send_many)
     async def send_many(
@@ -115,3 +119,8 @@ class AsyncTransaction:
         traceback: TracebackType | None,
     ) -> None:
         await self._run(lambda: self._transaction.__exit__(exc_type, exc, traceback))
+
+
+async def _put(transaction: Transaction, record: Encoded, report: Report) -> None:
+    if not transaction.put(record, report):
+        await asyncio.to_thread(transaction.put_when_there_is_room, record, report)

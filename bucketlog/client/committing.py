@@ -7,6 +7,7 @@ librdkafka itself commits a stored offset only if it is higher.
 import time
 from collections.abc import Collection, Sequence, Set
 from random import Random
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -18,6 +19,9 @@ from bucketlog.client.reading_range import part_of
 from bucketlog.client.sources import Part
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import LogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
 
 _REBALANCING = frozenset({KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION})
 NO_COORDINATOR_YET = frozenset(
@@ -40,12 +44,18 @@ class GroupCommits:
     member."""
 
     def __init__(
-        self, kafka: Consumer, owned: Set[Part], errors: GroupErrors, timeout_s: float
+        self,
+        kafka: Consumer,
+        owned: Set[Part],
+        errors: GroupErrors,
+        timeout_s: float,
+        traced: "TracedReads | None" = None,
     ) -> None:
         self._kafka = kafka
         self._owned = owned
         self._errors = errors
         self._timeout_s = timeout_s
+        self._traced = traced
         self._sought: dict[Part, int] = {}
         """Offsets that were sought, or follow such an offset, and are not committed yet."""
 
@@ -82,6 +92,13 @@ class GroupCommits:
 
     def commit(self) -> None:
         """Commit what is stored, and wait for the response. Raises `LogError`."""
+        if self._traced is None:
+            self._commit()
+            return
+        with self._traced.committing({topic for topic, _ in self._owned}):
+            self._commit()
+
+    def _commit(self) -> None:
         sought, self._sought = self.spots(self._sought), {}
         failure = commit_stored(self._kafka, self._timeout_s, sought)
         if failure is not None:

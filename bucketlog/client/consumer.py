@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -34,7 +34,10 @@ from bucketlog.client.sources import P, Sources, the_topic
 from bucketlog.client.topic import Record, Topic
 from bucketlog.client.topic_search import TopicSearch
 from bucketlog.client.turn import Turn
-from bucketlog.log_format.errors import LogError, SchemaRegistryError
+from bucketlog.log_format.errors import BucketlogError, LogError, SchemaRegistryError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -77,8 +80,10 @@ class Consumer(ControlledReading[K, V, P], ABC):
         *,
         until: UntilOf[P] | None,
         timeout_s: float,
+        traced: "TracedReads | None" = None,
     ) -> None:
         super().__init__(sources, until=until, timeout_s=timeout_s)
+        self._traced = traced
         self._search = search
         self._turn = Turn(self._has_open_records)
         self._stopped = False
@@ -121,6 +126,12 @@ class Consumer(ControlledReading[K, V, P], ABC):
             UnreadableRecordError: If the next record does not decode, with `on_error="raise"`. The
                 next call continues after this record.
         """
+        if self._traced is None:
+            return self._poll(max_records, timeout_s)
+        return self._traced.received(lambda: self._poll(max_records, timeout_s))
+
+    def _poll(self, max_records: int, timeout_s: float) -> list[Record[K, V]]:
+        """`poll` without a span."""
         self._process.check()
         with self._turn:
             if self._stopped:
@@ -191,6 +202,7 @@ class Consumer(ControlledReading[K, V, P], ABC):
         return self
 
     def __next__(self) -> Record[K, V]:
+        receiving = None if self._traced is None else self._traced.receiving()
         self._process.check()
         self._turn.take()
         try:
@@ -199,7 +211,13 @@ class Consumer(ControlledReading[K, V, P], ABC):
             while (record := self._at_once(may_wait=True)) is None:
                 if self.is_stopped or not self._prepare():
                     raise StopIteration
+            if receiving is not None:
+                receiving.end_one(record)
             return record
+        except BucketlogError as error:
+            if receiving is not None:
+                receiving.fail(error)
+            raise
         finally:
             self._turn.give_back()
 

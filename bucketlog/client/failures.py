@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from bucketlog.client.origin_headers import DUE_HEADER, HEADER_PREFIX, TIMESTAMP_HEADER
@@ -14,6 +15,7 @@ from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.producer import Producer
+    from bucketlog.client.traced_reads import TracedReads
 
 OnFailure: TypeAlias = Literal["raise", "skip"] | DeadLetter | RetryTopics
 
@@ -30,6 +32,7 @@ class Failures:
         attempts: int,
         open_producer: "Callable[[], Producer]",
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        traced: "TracedReads | None" = None,
     ) -> None:
         if on_failure not in ("raise", "skip") and not isinstance(
             on_failure, DeadLetter | RetryTopics
@@ -48,6 +51,7 @@ class Failures:
         self._opening = threading.Lock()
         self._producer: Producer | None = None
         self._now_ms = now_ms
+        self._traced = traced
 
     def pass_over(self, record: Record[Any, Any], error: Exception) -> None:
         """Skip the record, or set it aside: returns when it is acknowledged in the retry topic or
@@ -64,13 +68,14 @@ class Failures:
         if delay_s is not None:
             headers += self._retry_headers(timestamp_ms, delay_s)
             timestamp_ms = None
-        self._opened().send(
-            Topic(target),
-            record.raw_value,
-            key=record.raw_key,
-            headers=headers,
-            timestamp_ms=timestamp_ms,
-        ).result()
+        with nullcontext() if self._traced is None else self._traced.continuing(record):
+            self._opened().send(
+                Topic(target),
+                record.raw_value,
+                key=record.raw_key,
+                headers=headers,
+                timestamp_ms=timestamp_ms,
+            ).result()
         doing = "set aside" if delay_s is None else f"to be retried in {delay_s:g} s"
         _logger.warning("%s in %r: the record at %s: %r", doing, target, record.where, error)
 

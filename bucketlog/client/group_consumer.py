@@ -11,7 +11,7 @@ which offsets are stored for it.
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -35,6 +35,9 @@ from bucketlog.client.settlement import Settlement
 from bucketlog.client.sources import P, Part, Sources
 from bucketlog.client.topic_search import TopicSearch
 from bucketlog.log_format.errors import BucketlogError, LogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -79,6 +82,7 @@ class GroupConsumer(CommittingConsumer[K, V, P]):
         *,
         until: UntilOf[P] | None,
         timeout_s: float,
+        traced: "TracedReads | None" = None,
     ) -> None:
         self.group = membership.group
         self._membership = membership
@@ -101,9 +105,13 @@ class GroupConsumer(CommittingConsumer[K, V, P]):
         self._errors = GroupErrors(what)
         ours = {**membership.kafka_config(), "on_commit": self._errors.commit_answered}
         super().__init__(
-            {**config, **ours}, sources, poison, search, until=until, timeout_s=timeout_s
+            {**config, **ours},
+            *(sources, poison, search),
+            until=until,
+            timeout_s=timeout_s,
+            traced=traced,
         )
-        self._commits = GroupCommits(self._kafka, self._owned, self._errors, timeout_s)
+        self._commits = GroupCommits(self._kafka, self._owned, self._errors, timeout_s, traced)
         self._topics_changed()
 
     def _topics_changed(self) -> None:

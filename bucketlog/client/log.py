@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from random import Random
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, overload
 
 from bucketlog.client.acls import AclAdmin
 from bucketlog.client.admin import Admin
@@ -14,6 +14,7 @@ from bucketlog.client.cluster import ClusterAdmin
 from bucketlog.client.consumer import Consumer
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.groups import Groups
+from bucketlog.client.open_telemetry import OpenTelemetry, check_telemetry
 from bucketlog.client.opening import ConsumerOpening
 from bucketlog.client.options import (
     DELIVERY_TIMEOUT_S,
@@ -51,6 +52,10 @@ from bucketlog.log_format.errors import (
     TransactionAbortedError,
 )
 
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
+    from bucketlog.client.traced_sends import TracedSends
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -72,6 +77,7 @@ def connect(
     timeout_s: float = 10.0,
     security: Security | None = None,
     config: Mapping[str, Any] | None = None,
+    telemetry: OpenTelemetry | None = None,
 ) -> "Log":
     """Connect to a cluster.
 
@@ -83,6 +89,7 @@ def connect(
         security: TLS and a login; None means plain text without a login.
         config: Further settings of librdkafka for all clients of this connection, which override
             all others; None means no further settings.
+        telemetry: Receiver of spans and metrics; None means that none are recorded.
 
     Returns:
         A connection. Use it as a context manager: leaving the block closes its producers and
@@ -99,7 +106,12 @@ def connect(
     """
     check_reachable(bootstrap, timeout_s, security)
     return Log(
-        bootstrap, client_id=client_id, timeout_s=timeout_s, security=security, config=config
+        bootstrap,
+        client_id=client_id,
+        timeout_s=timeout_s,
+        security=security,
+        config=config,
+        telemetry=telemetry,
     )
 
 
@@ -134,8 +146,11 @@ class Log(DisplayedObject):
         timeout_s: float,
         security: Security | None = None,
         config: Mapping[str, Any] | None,
+        telemetry: OpenTelemetry | None = None,
     ) -> None:
         check_timeout(timeout_s)
+        check_telemetry(telemetry)
+        self._telemetry = telemetry
         self.bootstrap = bootstrap
         self.timeout_s = timeout_s
         self.security = security
@@ -154,7 +169,9 @@ class Log(DisplayedObject):
         self.users = Users(self._admin)
         self.cluster = ClusterAdmin(self._admin, self._config, security)
         self.acls = AclAdmin(self._admin, self._config, security)
-        self._opening = ConsumerOpening(self._config, self._admin, self.topics, self._poison)
+        self._opening = ConsumerOpening(
+            self._config, self._admin, self.topics, self._poison, self._traced_reads
+        )
         self._opened: list[Producer | Consumer[Any, Any, Any]] = []
         self._transactional: dict[str, _Transactional] = {}
 
@@ -192,12 +209,27 @@ class Log(DisplayedObject):
         Raises:
             ConfigurationError: If an option is not valid.
         """
+        return self._open_producer(options, self._traced_sends())
+
+    def _open_producer(self, options: ProducerOptions, traced: "TracedSends | None") -> Producer:
         producer = Producer(
             self.producer_config(options),
             delivery_timeout_s=options.get("delivery_timeout_s", DELIVERY_TIMEOUT_S),
+            traced=traced,
         )
         self._opened.append(producer)
         return producer
+
+    def _traced_sends(self, *, injects: bool = True) -> "TracedSends | None":
+        """Recorder of a producer's spans. `injects`: whether it adds headers to records."""
+        if self._telemetry is None:
+            return None
+        return self._telemetry._sends(self._config["client.id"], injects=injects)
+
+    def _traced_reads(self, group: str | None) -> "TracedReads | None":
+        if self._telemetry is None:
+            return None
+        return self._telemetry._reads(self._config["client.id"], group)
 
     def producer_config(self, options: ProducerOptions) -> dict[str, Any]:
         """Return librdkafka's settings of a producer on this cluster.
@@ -276,7 +308,9 @@ class Log(DisplayedObject):
         known = self._transactional.get(transactional_id)
         if known is None or not known.producer.is_usable:
             config = self.producer_config(options)
-            producer = TransactionalProducer(config, transactional_id, timeout_s=timeout_s)
+            producer = TransactionalProducer(
+                config, transactional_id, timeout_s=timeout_s, traced=self._traced_sends()
+            )
             known = self._transactional[transactional_id] = _Transactional(producer, settings)
         elif known.settings != settings:
             raise ConfigurationError(
@@ -327,6 +361,7 @@ class Log(DisplayedObject):
         check_names("producer", options)
         _check_commits_by_hand(consumer)
         self._transactional_producer(transactional_id, timeout_s, options).initialise()
+        traced = self._traced_reads(consumer.group)
         count, failed = 0, 0
         pauses_s = TRANSFORM_BACKOFF.pauses_s(Random())
         while not (consumer.finished or consumer.is_stopped):
@@ -339,7 +374,11 @@ class Log(DisplayedObject):
             try:
                 with transaction:
                     for record in records:
-                        handler(record, transaction)
+                        if traced is None:
+                            handler(record, transaction)
+                            continue
+                        with traced.processing(record, attempt=None):
+                            handler(record, transaction)
                 if not transaction.is_committed:
                     raise TransactionAbortedError(
                         f"the handler aborted transaction {transactional_id!r}"
@@ -420,10 +459,14 @@ class Log(DisplayedObject):
         return consumer
 
     def _poison(self, on_error: OnError) -> Poison:
-        poison = Poison(on_error, lambda: self.producer(linger_ms=0))
+        poison = Poison(on_error, self._open_aside)
         if isinstance(on_error, DeadLetter):
             self.topics.partition_count(on_error.name)  # found missing now, not at the first one
         return poison
+
+    def _open_aside(self) -> Producer:
+        """Open a producer of copies, which keep the headers of their records."""
+        return self._open_producer({"linger_ms": 0}, self._traced_sends(injects=False))
 
     def close(self) -> None:
         """Close all producers and consumers.

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bucketlog.client.admin import Admin
 from bucketlog.client.group_consumer import GroupConsumer
@@ -18,6 +18,9 @@ from bucketlog.client.topic_search import TopicSearch
 from bucketlog.client.topics import Topics
 from bucketlog.log_format.errors import ConfigurationError, LogError
 
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -26,7 +29,7 @@ _logger = logging.getLogger("bucketlog.consumer")
 
 class ConsumerOpening:
     """Opens consumers of one log. `poison` makes what a consumer does with records that do not
-    decode."""
+    decode. `traced` makes the recorder of a group's spans, or of a consumer without a group."""
 
     def __init__(
         self,
@@ -34,11 +37,13 @@ class ConsumerOpening:
         admin: Admin,
         topics: Topics,
         poison: Callable[[OnError], Poison],
+        traced: "Callable[[str | None], TracedReads | None]",
     ) -> None:
         self._config = config
         self._admin = admin
         self._topics = topics
         self._poison = poison
+        self._traced = traced
 
     def member(
         self, sources: Sources[K, V, P], group: str, options: dict[str, Any]
@@ -84,7 +89,9 @@ class ConsumerOpening:
         poison = self._poison(options.pop("on_error", "raise"))
         until = options.pop("until", None)
         check_until(until, sources)
-        return config, poison, {"until": until, "timeout_s": self._admin.timeout_s}
+        traced = self._traced(group)
+        bounds = {"until": until, "timeout_s": self._admin.timeout_s, "traced": traced}
+        return config, poison, bounds
 
     def _prepare_retries(self, retries: RetryTopics, partitions: int) -> Mapping[str, int]:
         """Create missing retry topics. Returns the number of partitions of each."""

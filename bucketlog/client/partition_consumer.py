@@ -1,7 +1,7 @@
 """A consumer of explicitly named partitions, in offset order per partition; no group is asked."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
@@ -14,6 +14,9 @@ from bucketlog.client.reading_range import ENDS, StartOf, UntilOf, check_offsets
 from bucketlog.client.sources import P, Part, Sources
 from bucketlog.client.topic_search import TopicSearch
 from bucketlog.log_format.errors import ConfigurationError, LogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_reads import TracedReads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -44,10 +47,13 @@ class PartitionConsumer(Consumer[K, V, P]):
         partitions_of: Callable[[str], Iterable[int]],
         until: UntilOf[P] | None,
         timeout_s: float,
+        traced: "TracedReads | None" = None,
     ) -> None:
         """`partitions_of` finds the partitions of a topic that appears later."""
         begin_at = _checked(sources, start, partitions)
-        super().__init__(config, sources, poison, search, until=until, timeout_s=timeout_s)
+        super().__init__(
+            config, sources, poison, search, until=until, timeout_s=timeout_s, traced=traced
+        )
         self._parts = list(partitions)
         self._partitions_of = partitions_of
         try:

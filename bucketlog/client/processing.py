@@ -23,6 +23,7 @@ from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 
 if TYPE_CHECKING:
     from bucketlog.client.acknowledging import AcknowledgingConsumer
+    from bucketlog.client.traced_reads import TracedReads
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -82,6 +83,7 @@ class ProcessingRules:
     ordered_by: OrderedBy
     failures: Failures
     retrying: Retrying
+    traced: "TracedReads | None" = None
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
@@ -136,7 +138,7 @@ class Processing(Generic[K, V]):
             with ThreadPoolExecutor(self._rules.concurrency, "bucketlog process") as pool:
                 try:
                     while not (self._ending.is_set() or consumer.finished or consumer.is_stopped):
-                        for record in consumer.poll(POLL_RECORDS, POLL_S):
+                        for record in consumer._poll(POLL_RECORDS, POLL_S):
                             self._start(pool, record)
                     if not consumer.is_stopped:
                         self._wait_for_handlers()
@@ -157,14 +159,18 @@ class Processing(Generic[K, V]):
     def _submit(
         self, pool: ThreadPoolExecutor, lane: Hashable, record: Record[K, V], attempt: int = 1
     ) -> None:
-        called = pool.submit(self._call, record)
+        called = pool.submit(self._call, record, attempt)
         called.add_done_callback(partial(self._called, pool, lane, record, attempt))
 
-    def _call(self, record: Record[K, V]) -> bool:
+    def _call(self, record: Record[K, V], attempt: int) -> bool:
         """False: the record is left to its next reader."""
         if self._ending.is_set() or not self._consumer.is_in_flight(record):
             return False
-        self._handler(record)
+        if self._rules.traced is None:
+            self._handler(record)
+            return True
+        with self._rules.traced.processing(record, attempt=attempt):
+            self._handler(record)
         return True
 
     def _wait_for_handlers(self) -> None:
@@ -173,7 +179,7 @@ class Processing(Generic[K, V]):
             with self._idle:
                 if self._idle.wait_for(lambda: not len(self._lanes), IDLE_S):
                     return
-            self._consumer.poll(0, 0)
+            self._consumer._poll(0, 0)
 
     def _end(self) -> None:
         self._ending.set()

@@ -9,7 +9,7 @@ at the end of the block, too, and says how many records that is.
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bucketlog.client.patience import Patience
 from bucketlog.client.sending import (
@@ -25,6 +25,9 @@ from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.waiting_sends import WaitingSends
 from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_sends import TracedSends
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -87,8 +90,15 @@ class Producer(DisplayedObject):
         0
     """
 
-    def __init__(self, config: Mapping[str, Any], *, delivery_timeout_s: float) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        *,
+        delivery_timeout_s: float,
+        traced: "TracedSends | None" = None,
+    ) -> None:
         self._outbox = Outbox(config)
+        self._traced = traced
         self._delivery_timeout_s = delivery_timeout_s
         self._waiting = WaitingSends(self._outbox, timeout_s=delivery_timeout_s)
         self._closed = False
@@ -129,7 +139,11 @@ class Producer(DisplayedObject):
             raise closed()
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
         delivery = Delivery(self._outbox)
-        self._waiting.put(record, delivery._report)
+        if self._traced is None:
+            self._waiting.put(record, delivery._report)
+            return delivery
+        with self._traced.sending(record, delivery._report) as (with_context, report):
+            self._waiting.put(with_context, report)
         return delivery
 
     def send_many(
@@ -155,6 +169,9 @@ class Producer(DisplayedObject):
         """
         if self._closed:
             raise closed()
+        if self._traced is not None:
+            report = self._outbox.report_failure
+            return self._traced.send_many(self._waiting, report, topic, values, key)
         count = 0
         for messages in encoded_chunks(topic, values, key):
             count += len(messages)

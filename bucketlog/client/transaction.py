@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from random import Random
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from bucketlog.client.bounded import bounded
 from bucketlog.client.group_consumer import GroupConsumer
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.client.sending import Encoded, Outbox, encoded, encoded_chunks
+from bucketlog.client.sending import Encoded, Outbox, Report, encoded, encoded_chunks
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.waiting_sends import WaitingSends
 from bucketlog.log_format.backoff import Backoff
@@ -30,6 +30,9 @@ from bucketlog.log_format.errors import (
     LogError,
     TransactionAbortedError,
 )
+
+if TYPE_CHECKING:
+    from bucketlog.client.traced_sends import TracedSends
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -51,7 +54,12 @@ class TransactionalProducer:
     """
 
     def __init__(
-        self, config: Mapping[str, Any], transactional_id: str, *, timeout_s: float
+        self,
+        config: Mapping[str, Any],
+        transactional_id: str,
+        *,
+        timeout_s: float,
+        traced: "TracedSends | None" = None,
     ) -> None:
         if timeout_s <= 0:
             raise ConfigurationError(f"timeout_s is {timeout_s}", remedy="make it positive")
@@ -65,6 +73,8 @@ class TransactionalProducer:
         delivery_ms = min(timeout_ms, int(config["delivery.timeout.ms"]))
         self.transactional_id = transactional_id
         self.timeout_s = timeout_s
+        self.traced = traced
+        """Recorder of the sends; None means that they are not traced."""
         self.is_usable = True
         """Whether the producer can begin another transaction."""
         self.outbox = Outbox(
@@ -269,26 +279,44 @@ class Transaction:
             LogError: If the queue stays full for the transaction's timeout.
         """
         record = encoded(topic, value, key, headers, partition, timestamp_ms)
-        self.put_when_there_is_room(record)
+        if self._traced is None:
+            self.put_when_there_is_room(record)
+            return
+        with self._traced.sending(record, self._report) as (with_context, report):
+            self.put_when_there_is_room(with_context, report)
 
-    def put_when_there_is_room(self, record: Encoded) -> None:
+    @property
+    def _traced(self) -> "TracedSends | None":
+        """Recorder of the sends; None means that they are not traced."""
+        return self._producer.traced
+
+    @property
+    def _report(self) -> Report:
+        """Function that is called with the outcome of each record."""
+        return self._producer.outbox.report_failure
+
+    def put_when_there_is_room(self, record: Encoded, report: Report | None = None) -> None:
         """Queue one encoded record, and wait while the queue is full.
 
         Args:
             record: Encoded record.
+            report: Function that is called with the outcome; None means that failures are raised
+                by the end of the transaction. Default: None.
 
         Raises:
             ConfigurationError: If the transaction has not begun, or has ended.
             LogError: If the queue stays full for the transaction's timeout.
         """
         self._check_open()
-        self._producer.waiting.put(record, self._producer.outbox.report_failure)
+        self._producer.waiting.put(record, report or self._report)
 
-    def put(self, record: Encoded) -> bool:
+    def put(self, record: Encoded, report: Report | None = None) -> bool:
         """Queue one encoded record, without a wait.
 
         Args:
             record: Encoded record.
+            report: Function that is called with the outcome; None means that failures are raised
+                by the end of the transaction. Default: None.
 
         Returns:
             False if the queue is full.
@@ -298,7 +326,7 @@ class Transaction:
             LogError: If the record cannot be queued for another reason.
         """
         self._check_open()
-        return self._producer.waiting.put_at_once(record, self._producer.outbox.report_failure)
+        return self._producer.waiting.put_at_once(record, report or self._report)
 
     def send_many(
         self, topic: Topic[K, V], values: Iterable[V], *, key: Callable[[V], K] | None = None
@@ -318,6 +346,12 @@ class Transaction:
             InvalidDataError: If a value or a key does not have the declared type.
             LogError: If the queue stays full for the transaction's timeout.
         """
+        producer = self._producer
+        if producer.traced is not None:
+            check = self._check_open
+            return producer.traced.send_many(
+                producer.waiting, self._report, topic, values, key, check
+            )
         count = 0
         for messages in encoded_chunks(topic, values, key):
             self._check_open()

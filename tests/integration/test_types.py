@@ -24,6 +24,7 @@ EXTRAS = {
     "avro",
     "embedded",
     "duckdb",
+    "otel",
     "pandas",
     "polars",
     "protobuf",
