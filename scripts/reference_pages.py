@@ -48,7 +48,8 @@ API_PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "Producers send records and report their delivery.",
         (
             *("Producer", "Delivery", "Delivered", "AsyncProducer", "AsyncDelivery"),
-            "client.options.ProducerOptions",
+            *("client.options.ProducerOptions", "client.statistics.Statistics"),
+            *("client.statistics.BrokerStatistics", "client.statistics.PartitionStatistics"),
         ),
     ),
     "consumers": (

@@ -21,6 +21,7 @@ from bucketlog.client.processing import RETRYING, OrderedBy, Retrying
 from bucketlog.client.reading_range import StartOf
 from bucketlog.client.signatures import documented_as
 from bucketlog.client.sources import P, Sources, the_topic
+from bucketlog.client.statistics import Statistics
 from bucketlog.client.topic import Record, Topic
 from bucketlog.log_format.errors import BucketlogError
 
@@ -149,6 +150,11 @@ class AsyncConsumer(Generic[K, V, P]):
     @documented_as(Consumer.passed_over)
     def passed_over(self) -> int:
         return 0 if self._thread.consumer is None else self._thread.consumer.passed_over
+
+    @property
+    @documented_as(Consumer.statistics)
+    def statistics(self) -> Statistics | None:
+        return None if self._thread.consumer is None else self._thread.consumer.statistics
 
     @documented_as(Consumer.poll)
     async def poll(

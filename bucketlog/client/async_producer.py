@@ -31,6 +31,7 @@ from bucketlog.client.sending import (
     given_up,
     queue_full,
 )
+from bucketlog.client.statistics import Statistics
 from bucketlog.client.topic import Headers, Topic, check_topic
 from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import BucketlogError, LogError
@@ -138,6 +139,11 @@ class AsyncProducer(DisplayedObject):
 
     def _description(self) -> Description:
         return self._outbox.description(is_closed=self._closed)
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The last statistics, with `statistics_interval_s`; None before the first ones."""
+        return self._outbox.statistics.latest
 
     def send(
         self,

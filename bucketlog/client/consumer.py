@@ -31,6 +31,7 @@ from bucketlog.client.own_process import OwnProcess
 from bucketlog.client.poison import Poison
 from bucketlog.client.reading_range import UntilOf
 from bucketlog.client.sources import P, Sources, the_topic
+from bucketlog.client.statistics import LatestStatistics, Statistics
 from bucketlog.client.topic import Record, Topic
 from bucketlog.client.topic_search import TopicSearch
 from bucketlog.client.turn import Turn
@@ -91,8 +92,10 @@ class Consumer(ControlledReading[K, V, P], ABC):
         self._woken = False
         self._ahead: tuple[Message, Record[K, V] | UnreadableRecordError] | None = None
         """Result of `_look_at` for the message that is handed out next."""
+        self._statistics = LatestStatistics()
+        ours = {**config, "enable.partition.eof": until is not None}
         try:
-            self._kafka = KafkaConsumer({**config, "enable.partition.eof": until is not None})
+            self._kafka = KafkaConsumer(self._statistics.added_to(ours))
         except KafkaException as error:
             raise log_error(error.args[0], f"opening {sources.description}") from error
         self._process = OwnProcess("consumer", self._kafka)
@@ -107,6 +110,12 @@ class Consumer(ControlledReading[K, V, P], ABC):
     def passed_over(self) -> int:
         """Number of records that did not decode, and were skipped or set aside (`on_error`)."""
         return self._poison.passed_over
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The last statistics, with `statistics_interval_s`; None before the first ones. They are
+        updated while the consumer asks for records."""
+        return self._statistics.latest
 
     def poll(self, max_records: int = BATCH_RECORDS, timeout_s: float = 1.0) -> list[Record[K, V]]:
         """Return available records, or wait for the first ones.

@@ -20,16 +20,19 @@ class Bounds(NamedTuple):
     most: float
 
 
+STATISTICS: Mapping[str, Bounds] = {"statistics_interval_s": Bounds(0, 86_400)}
 SENT: Mapping[str, Bounds] = {
     "linger_ms": Bounds(0, 900_000),
     "batch_bytes": Bounds(1, INT_MAX),
     "queue_bytes": Bounds(KIB, INT_MAX * KIB),
     "queue_records": Bounds(1, INT_MAX),
     "delivery_timeout_s": Bounds(0.001, INT_MAX / 1000),
+    **STATISTICS,
 }
 READ: Mapping[str, Bounds] = {
     "queue_bytes": Bounds(KIB, 2_097_151 * KIB),
     "max_wait_ms": Bounds(0, 300_000),
+    **STATISTICS,
 }
 IN_GROUPS: Mapping[str, Bounds] = {
     "commit_interval_s": Bounds(0.001, 86_400),

@@ -50,6 +50,8 @@ class ProducerOptions(TypedDict, total=False):
             120.
         idempotent: Whether brokers store each record once, even if the producer sends it twice.
             Default: True.
+        statistics_interval_s: Time between two `Producer.statistics`, in seconds; 0 means no
+            statistics. Default: 0.
 
     Examples:
         >>> from bucketlog.client.options import ProducerOptions
@@ -66,6 +68,7 @@ class ProducerOptions(TypedDict, total=False):
     queue_records: int
     delivery_timeout_s: float
     idempotent: bool
+    statistics_interval_s: float
 
 
 PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
@@ -76,6 +79,7 @@ PRODUCER_DEFAULTS: Final[Mapping[str, Any]] = {
     "queue_records": 100_000,
     "delivery_timeout_s": DELIVERY_TIMEOUT_S,
     "idempotent": True,
+    "statistics_interval_s": 0.0,
 }
 
 
@@ -85,6 +89,7 @@ class _ReadOptions(TypedDict, total=False):
     on_error: OnError
     queue_bytes: int
     max_wait_ms: int
+    statistics_interval_s: float
 
 
 _READ_DEFAULTS: Final[Mapping[str, Any]] = {
@@ -92,6 +97,7 @@ _READ_DEFAULTS: Final[Mapping[str, Any]] = {
     "on_error": "raise",
     "queue_bytes": QUEUE_BYTES,
     "max_wait_ms": 500,
+    "statistics_interval_s": 0.0,
 }
 
 
@@ -111,6 +117,8 @@ class PartitionOptions(_ReadOptions, total=False):
         queue_bytes: Size of the records that are fetched ahead, in bytes. Default: 64 MiB.
         max_wait_ms: Longest time that a broker waits for new records before it answers, in
             milliseconds. Default: 500.
+        statistics_interval_s: Time between two `Consumer.statistics`, in seconds; 0 means no
+            statistics. Default: 0.
         start: Where reading begins: "earliest", "latest", a datetime, an offset, or a mapping of
             partitions to offsets. Members of a group begin at the committed offset; `start` is for
             partitions without one, and may be "earliest", "latest" or a datetime. Default:
@@ -167,6 +175,8 @@ class GroupOptions(_MemberOptions, _ReadOptions, total=False):
         queue_bytes: Size of the records that are fetched ahead, in bytes. Default: 64 MiB.
         max_wait_ms: Longest time that a broker waits for new records before it answers, in
             milliseconds. Default: 500.
+        statistics_interval_s: Time between two `Consumer.statistics`, in seconds; 0 means no
+            statistics. Default: 0.
         start: Where reading begins in partitions without a committed offset: "earliest", "latest"
             or a datetime. Default: "latest".
         auto_commit: When a member of a group commits offsets. True: records count as done when the
@@ -225,6 +235,8 @@ class TopicsOptions(_ReadOptions, total=False):
         queue_bytes: Size of the records that are fetched ahead, in bytes. Default: 64 MiB.
         max_wait_ms: Longest time that a broker waits for new records before it answers, in
             milliseconds. Default: 500.
+        statistics_interval_s: Time between two `Consumer.statistics`, in seconds; 0 means no
+            statistics. Default: 0.
         discovery_interval_s: Time between two searches for new topics that match a pattern, in
             seconds. Default: 30.
         start: Where reading begins: "earliest", "latest", a datetime, an offset, or a mapping of
@@ -268,6 +280,8 @@ class TopicsGroupOptions(_MemberOptions, _ReadOptions, total=False):
         queue_bytes: Size of the records that are fetched ahead, in bytes. Default: 64 MiB.
         max_wait_ms: Longest time that a broker waits for new records before it answers, in
             milliseconds. Default: 500.
+        statistics_interval_s: Time between two `Consumer.statistics`, in seconds; 0 means no
+            statistics. Default: 0.
         discovery_interval_s: Time between two searches for new topics that match a pattern, in
             seconds. Default: 30.
         start: Where reading begins in partitions without a committed offset: "earliest", "latest"
@@ -351,7 +365,12 @@ def producer_config(options: ProducerOptions) -> dict[str, Any]:
         "queue.buffering.max.messages": chosen["queue_records"],
         "delivery.timeout.ms": int(chosen["delivery_timeout_s"] * 1000),
         "partitioner": "murmur2_random",
+        **_statistics(chosen["statistics_interval_s"]),
     }
+
+
+def _statistics(interval_s: float) -> dict[str, Any]:
+    return {"statistics.interval.ms": max(1, round(interval_s * 1000))} if interval_s else {}
 
 
 def consumer_config(options: dict[str, Any], group: str | None) -> dict[str, Any]:
@@ -365,6 +384,7 @@ def consumer_config(options: dict[str, Any], group: str | None) -> dict[str, Any
         "queued.min.messages": 1_000_000,
         "fetch.wait.max.ms": options.pop("max_wait_ms", _READ_DEFAULTS["max_wait_ms"]),
         "check.crcs": True,
+        **_statistics(options.pop("statistics_interval_s", 0.0)),
     }
     if group is None:
         if alien := options.keys() - TopicsOptions.__annotations__.keys():

@@ -21,6 +21,7 @@ from bucketlog.client.sending import (
     encoded_chunks,
     given_up,
 )
+from bucketlog.client.statistics import Statistics
 from bucketlog.client.topic import Headers, Topic
 from bucketlog.client.waiting_sends import WaitingSends
 from bucketlog.log_format.display import Description, DisplayedObject
@@ -105,6 +106,14 @@ class Producer(DisplayedObject):
 
     def _description(self) -> Description:
         return self._outbox.description(is_closed=self._closed)
+
+    @property
+    def statistics(self) -> Statistics | None:
+        """The last statistics, with `statistics_interval_s`; None before the first ones. Reading
+        this property also handles delivery reports."""
+        if not self._closed and self._outbox.process.is_here:
+            self._outbox.poll(0)
+        return self._outbox.statistics.latest
 
     def send(
         self,

@@ -17,6 +17,7 @@ from confluent_kafka import Producer as KafkaProducer
 
 from bucketlog.client.kafka_errors import ADVICE, log_error
 from bucketlog.client.own_process import OwnProcess
+from bucketlog.client.statistics import LatestStatistics
 from bucketlog.client.topic import Headers, HeaderValue, Topic, check_topic
 from bucketlog.log_format.display import Description
 from bucketlog.log_format.errors import (
@@ -104,8 +105,9 @@ class Outbox:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Raises `ConfigurationError`."""
+        self.statistics = LatestStatistics()
         try:
-            self.kafka = KafkaProducer(dict(config))
+            self.kafka = KafkaProducer(self.statistics.added_to(config))
         except KafkaException as error:
             reason = error.args[0].str().strip()
             raise ConfigurationError(
