@@ -19,9 +19,14 @@ def number_array(
     kind = pa.int32() if values.dtype == np.int32 else pa.int64()
     if values.dtype not in (np.int32, np.int64):
         raise TypeError(f"{values.dtype} instead of int32 or int64")
-    validity = None if is_null is None or not is_null.any() else _bits(~is_null)
+    bits = None if is_null is None else validity(is_null)
     buffer = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [validity, buffer])
+    return pa.Array.from_buffers(kind, len(values), [bits, buffer])
+
+
+def validity(is_null: NDArray[np.bool_]) -> pa.Buffer | None:
+    """An array's buffer of validity; None if no value is null."""
+    return _bits(~is_null) if is_null.any() else None
 
 
 def numbers_of(array: pa.Array) -> NDArray[np.int64]:
@@ -52,9 +57,8 @@ def binary_array(values: Sequence[bytes | None], kind: pa.DataType | None = None
     if ends[-1] > np.iinfo(np.int32).max:
         raise OverflowError(f"{ends[-1]} bytes do not fit an Arrow array with 32-bit offsets")
     is_null = np.array([value is None for value in values], np.bool_)
-    validity = _bits(~is_null) if is_null.any() else None
     data = pa.py_buffer(b"".join(value for value in values if value))
-    buffers = [validity, pa.py_buffer(ends.astype(np.int32)), data]
+    buffers = [validity(is_null), pa.py_buffer(ends.astype(np.int32)), data]
     return pa.Array.from_buffers(kind or pa.binary(), len(values), buffers)
 
 

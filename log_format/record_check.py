@@ -10,7 +10,6 @@ second. Compiled code and codecs release the GIL. Without llvmlite, the kernel r
 """
 
 import ctypes
-import importlib
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -29,6 +28,7 @@ from bucketlog.log_format.batch import (
     RefusedRecord,
 )
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES, decompress
+from bucketlog.log_format.machine_code import machine_code
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.record_kernel import (
     AT,
@@ -45,7 +45,6 @@ _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
 _OUT_OF_RANGE_REASON = (
     "Timestamp {} of message with offset {} is out of range. The timestamp should be within {}"
 )
-_OPTIMISED = 2
 _SMALL_BYTES = 16 * 1024
 
 
@@ -189,20 +188,11 @@ def warm_up() -> bool:
 @cache
 def _compiled() -> _Compiled | None:
     """Compile the kernel. Returns None without llvmlite."""
-    try:
-        llvm: Any = importlib.import_module("llvmlite.binding")
-    except ImportError:
+    code = machine_code(files(__package__).joinpath("record_kernel.ll"), "check")
+    if code is None:
         return None
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    source = files(__package__).joinpath("record_kernel.ll").read_text("ascii")
-    module = llvm.parse_assembly(source)
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=_OPTIMISED)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
     number, row = ctypes.c_int64, ctypes.c_void_p
-    address = engine.get_function_address("check")
     types = (number, ctypes.c_void_p, *[number] * 7, row, row)
-    return _Compiled(ctypes.CFUNCTYPE(*types)(address), ctypes.PYFUNCTYPE(*types)(address), engine)
+    return _Compiled(
+        ctypes.CFUNCTYPE(*types)(code.address), ctypes.PYFUNCTYPE(*types)(code.address), code.engine
+    )

@@ -1,4 +1,4 @@
-; Written by scripts/record_kernel.py from record_kernel.py with numba 0.68.1.
+; Written by scripts/kernels.py from record_kernel.py with numba 0.68.1.
 declare void @llvm.memset.p0.i64(ptr captures(none), i8, i64, i1 immarg)
 declare i64 @llvm.smax.i64(i64, i64)
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)

@@ -1,6 +1,6 @@
 """The loop over the records of a produced batch: the source of `record_kernel.ll`.
 
-`scripts/record_kernel.py` compiles this file with numba into LLVM's intermediate representation.
+`scripts/kernels.py` compiles this file with numba into LLVM's intermediate representation.
 When a broker starts, `record_check` lets LLVM compile this representation to machine code. The code
 must behave alike in Python and numba. So it uses only integers and bytes by index, calls only
 functions of this file, raises no exceptions, and keeps all sums within signed 64 bits. Invariant:

@@ -1,25 +1,64 @@
-"""JSON values of many records, decoded by pyarrow's reader instead of one after another.
+"""JSON values of many records, decoded at once: by the compiled kernel, else by pyarrow's reader.
 
-Invariant: each row comes from its own record. The values are joined by newlines. Each begins with
-`{` and ends with `}`, and `}`, newline, `{` can only be between two JSON documents: a string
-with a newline inside is an error of the reader. So each value has at least one document, and each
-exactly one if there are as many documents as values.
+The kernel decodes objects of simple fields, and pyarrow decodes the rows that the kernel doubts.
+Invariant of the reader: each row comes from its own record. The values are joined by newlines. Each
+begins with `{` and ends with `}`, and `}`, newline, `{` can only be between two JSON documents: a
+string with a newline inside is an error of the reader. So each value has at least one document, and
+each exactly one if there are as many documents as values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
+from numpy.typing import NDArray
 
-from bucketlog.log_format.arrow_building import number_array, scalar_of
+from bucketlog.log_format.arrow_building import flag_array, number_array, scalar_of
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.column import Column, Doubts, NotPlainError, text_array
+from bucketlog.replaying.compiled_json import can_compile, layout_of, parse_objects
 from bucketlog.replaying.json_limits import rows_beyond
 
 _NEWLINE = scalar_of("\n", pa.string())
 JOINED_BYTES_MAX = 2**30
 """pyarrow's reader counts the bytes of a block in 32 bits."""
+
+
+def json_parser(
+    column: Column, choice: DecoderChoice
+) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
+    """As `parse_json` for one column. The kernel is compiled if `choice` compiles decoders."""
+    layout = layout_of(column)
+
+    def parse(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+        if layout is None or not len(values) or not (choice.compiles(0) and can_compile()):
+            return parse_json(values, column)
+        try:
+            found, doubts = parse_objects(values, layout)
+        except NotPlainError:
+            return parse_json(values, column)
+        return (
+            _parsed_again(values, column, found, doubts) if doubts.true_count else (found, doubts)
+        )
+
+    return parse
+
+
+def _parsed_again(
+    values: pa.Array, column: Column, found: pa.Array, doubts: pa.Array
+) -> tuple[pa.Array, pa.Array]:
+    """`found`, with the doubtful rows as pyarrow reads them, and the rows that stay doubtful."""
+    rows = pc.indices_nonzero(doubts)
+    try:
+        better, left = parse_json(values.take(rows), column)
+    except NotPlainError:
+        return found, doubts
+    places = np.frombuffer(rows.buffers()[1], np.uint64, len(rows)).astype(np.int64)
+    still = np.zeros(len(values), np.bool_)
+    still[places] = np.array(left.to_pylist(), np.bool_)
+    return replaced(found, places, better), flag_array(still)
 
 
 def parse_json(values: pa.Array, column: Column) -> tuple[pa.Array, pa.Array]:
@@ -40,7 +79,7 @@ def parse_json(values: pa.Array, column: Column) -> tuple[pa.Array, pa.Array]:
     return column.parsed(read, None, doubts), doubts.rows
 
 
-def replaced(fast: pa.Array, rows: Sequence[int], better: pa.Array) -> pa.Array:
+def replaced(fast: pa.Array, rows: Sequence[int] | NDArray[np.int64], better: pa.Array) -> pa.Array:
     """`fast` with the values of `better` in `rows`."""
     wanted = np.arange(len(fast), dtype=np.int64)
     wanted[rows] = len(fast) + np.arange(len(rows))

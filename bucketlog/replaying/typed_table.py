@@ -21,6 +21,7 @@ from bucketlog.client.schemas.registered import RegistryFormat
 from bucketlog.client.topic import Topic
 from bucketlog.log_format.arrow_building import number_array
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_reader.decoder_choice import PROCESS, DecoderChoice
 from bucketlog.replaying.column import (
     Column,
     NotPlainError,
@@ -30,7 +31,7 @@ from bucketlog.replaying.column import (
     text_array,
 )
 from bucketlog.replaying.framed_values import unframed
-from bucketlog.replaying.json_columns import parse_json, replaced
+from bucketlog.replaying.json_columns import json_parser, replaced
 
 Layout = Literal["flat", "struct"]
 Part = Literal["key", "value"]
@@ -72,19 +73,24 @@ class _Decoder:
 
 
 class TypedTable:
-    """How the stored columns of `topic` become typed ones. `columns` None: the usual ones.
+    """How the stored columns of `topic` become typed ones. `columns` None: the usual ones. `choice`
+    says whether JSON is worth compiling a decoder.
 
     Raises `ConfigurationError` if a type has no columns, or a column does not exist.
     """
 
     def __init__(
-        self, topic: Topic[Any, Any], layout: Layout, columns: Sequence[str] | None
+        self,
+        topic: Topic[Any, Any],
+        layout: Layout,
+        columns: Sequence[str] | None,
+        choice: DecoderChoice = PROCESS,
     ) -> None:
         if layout not in ("flat", "struct"):
             raise ConfigurationError(f"layout {layout!r}", remedy='choose "flat" or "struct"')
         self._topic = topic
-        self._key = _decoder(topic.key_format, _column(topic, "key"))
-        self._value = _decoder(topic.value_format, _column(topic, "value"))
+        self._key = _decoder(topic.key_format, _column(topic, "key"), choice)
+        self._value = _decoder(topic.value_format, _column(topic, "value"), choice)
         self._is_flat = layout == "flat" and bool(self._value.column.fields)
         stored = _stored_types()
         known = {name: stored[source] for name, source in PLACE.items()}
@@ -215,7 +221,7 @@ def is_typed(topic: Topic[Any, Any]) -> bool:
     )
 
 
-def _decoder(chosen: Format[Any], column: Column) -> _Decoder:
+def _decoder(chosen: Format[Any], column: Column, choice: DecoderChoice) -> _Decoder:
     if isinstance(chosen, RawFormat):
         return _Decoder(column, same, lambda values: (values, None))
     if isinstance(chosen, TextFormat):
@@ -223,21 +229,25 @@ def _decoder(chosen: Format[Any], column: Column) -> _Decoder:
     if column.plain is None or not column.fields:
         return _Decoder(column, chosen.decode, None)
     if isinstance(chosen, JsonFormat):
-        return _Decoder(column, chosen.decode, lambda values: parse_json(values, column))
+        return _Decoder(column, chosen.decode, json_parser(column, choice))
     if isinstance(chosen, RegistryFormat) and chosen.schema_type == "JSON":
-        return _Decoder(column, chosen.decode, lambda values: _parse_framed(chosen, values, column))
+        return _Decoder(column, chosen.decode, _framed_parser(chosen, json_parser(column, choice)))
     return _Decoder(column, chosen.decode, None)
 
 
-def _parse_framed(
-    chosen: RegistryFormat[Any], values: pa.Array, column: Column
-) -> tuple[pa.Array, pa.Array]:
-    """Raises `NotPlainError`; also if a schema cannot be read: the record is named then."""
-    try:
-        bare = unframed(values, chosen.reader)
-    except InvalidDataError as error:
-        raise NotPlainError from error
-    return parse_json(bare, column)
+def _framed_parser(
+    chosen: RegistryFormat[Any], parse: Callable[[pa.Array], tuple[pa.Array, pa.Array]]
+) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
+    """`parse` raises `NotPlainError`, also if a schema cannot be read: the record is named then."""
+
+    def unframe_and_parse(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+        try:
+            bare = unframed(values, chosen.reader)
+        except InvalidDataError as error:
+            raise NotPlainError from error
+        return parse(bare)
+
+    return unframe_and_parse
 
 
 def _column(topic: Topic[Any, Any], part: Part) -> Column:

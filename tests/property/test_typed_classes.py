@@ -1,4 +1,4 @@
-"""pyarrow's decoder of JSON columns answers as pydantic, whatever the classes declare: settings of
+"""The fast decoders of JSON columns answer as pydantic, whatever the classes declare: settings of
 each kind of class, defaults of None, fields that JSON cannot set, nested in each other."""
 
 import dataclasses
@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, Field, create_model
 
 from bucketlog.client.topic import Topic
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
-from tests.rigs.typed_batches import batch_of, outcome, plainly
+from tests.rigs.typed_batches import CHOICES, batch_of, outcome, plainly
 
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -211,8 +212,8 @@ def carried(kind: str, text: str, style: Callable[[str, Scalar], Member], carrie
 
 
 @cache
-def table_of(shape: Shape, columns: tuple[str, ...] | None) -> TypedTable:
-    return TypedTable(Topic("shapes", value=shape.declared), "flat", columns)
+def table_of(shape: Shape, columns: tuple[str, ...] | None, choice: DecoderChoice) -> TypedTable:
+    return TypedTable(Topic("shapes", value=shape.declared), "flat", columns, choice)
 
 
 @pytest.mark.parametrize("given_settings", SETTINGS, ids=str)
@@ -227,7 +228,7 @@ def test_both_decoders_agree(
     carrier = data.draw(st.sampled_from(CARRIERS))
     shape = carried(kind, json.dumps(given_settings), style, carrier)
     some = st.sampled_from(shape.columns).map(lambda name: (name,))
-    table = table_of(shape, data.draw(st.none() | some))
+    table = table_of(shape, data.draw(st.none() | some), data.draw(st.sampled_from(CHOICES)))
     stored = data.draw(st.lists(shape.values.map(json.dumps), min_size=1, max_size=3))
     values = [each.replace("-0.0", "-0").encode() for each in stored]
     for each in ([*values], *([value] for value in values)):

@@ -8,7 +8,11 @@ import pyarrow as pa
 
 from bucketlog.log_format.arrow_building import binary_array, number_array
 from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
+
+CHOICES = (DecoderChoice(-1), DecoderChoice(2**60))
+"""JSON is decoded by the compiled kernel where possible, or always by pyarrow."""
 
 
 def batch_of(given_values: list[bytes | None]) -> pa.RecordBatch:

@@ -11,9 +11,10 @@ import bucketlog
 from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.client.schemas.registry import SchemaRegistry
 from bucketlog.log_format.errors import SchemaRegistryError
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.framed_values import SCHEMAS_MAX
 from bucketlog.replaying.typed_table import TypedTable
-from tests.rigs.typed_batches import batch_of, outcome, plainly
+from tests.rigs.typed_batches import CHOICES, batch_of, outcome, plainly
 
 JSON_IDS = range(100, 400)
 AVRO_ID, MISSING_ID = 7, 8
@@ -41,8 +42,8 @@ class Answering(SchemaRegistry):
         raise SchemaRegistryError(f"no schema {schema_id}", remedy="register it")
 
 
-def table_of(registry: SchemaRegistry) -> TypedTable:
-    return TypedTable(bucketlog.Topic("lines", value=registry.json(Line)), "flat", None)
+def table_of(registry: SchemaRegistry, choice: DecoderChoice = CHOICES[0]) -> TypedTable:
+    return TypedTable(bucketlog.Topic("lines", value=registry.json(Line)), "flat", None, choice)
 
 
 def framed(schema_id: int, value: bytes) -> bytes:

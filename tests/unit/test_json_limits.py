@@ -7,8 +7,11 @@ import pytest
 from pydantic import BaseModel
 
 from bucketlog.client.topic import Topic
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
-from tests.rigs.typed_batches import batch_of, outcome, plainly
+from tests.rigs.typed_batches import CHOICES, batch_of, outcome, plainly
+
+COMPILED, PYARROW = CHOICES
 
 
 class Plain(BaseModel):
@@ -27,13 +30,16 @@ CASES: list[tuple[list[str], list[Any] | str]] = [
 ]
 
 
-def table_of_numbers() -> TypedTable:
-    return TypedTable(Topic("cases", value=Plain), "flat", ["number"])
+def table_of_numbers(choice: DecoderChoice = PYARROW) -> TypedTable:
+    return TypedTable(Topic("cases", value=Plain), "flat", ["number"], choice)
 
 
+@pytest.mark.parametrize("choice", CHOICES, ids=["compiled", "pyarrow"])
 @pytest.mark.parametrize(("stored", "expected"), CASES)
-def test_pydantic_decides_at_its_limits(stored: list[str], expected: list[Any] | str) -> None:
-    table = table_of_numbers()
+def test_pydantic_decides_at_its_limits(
+    stored: list[str], expected: list[Any] | str, choice: DecoderChoice
+) -> None:
+    table = table_of_numbers(choice)
     batch = batch_of([each.encode() for each in stored])
     found = outcome(table, batch)
     assert found == plainly(table, batch)

@@ -1,4 +1,4 @@
-"""What pyarrow may decode instead of pydantic: values that differ between both, one by one."""
+"""What fast decoders may decode instead of pydantic: values that differ, one by one."""
 
 import dataclasses
 from dataclasses import InitVar, replace
@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from bucketlog.client.topic import Topic
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
-from tests.rigs.typed_batches import batch_of, outcome, plainly
+from tests.rigs.typed_batches import CHOICES, batch_of, outcome, plainly
 
 
 class Lower(TypedDict):
@@ -111,11 +112,12 @@ CASES: list[tuple[Any, list[str], Any]] = [
 ]
 
 
+@pytest.mark.parametrize("choice", CHOICES, ids=["compiled", "pyarrow"])
 @pytest.mark.parametrize(("declared", "stored", "expected"), CASES)
-def test_values_on_which_pyarrow_and_pydantic_differ(
-    declared: Any, stored: list[str], expected: list[Any] | str
+def test_values_on_which_the_decoders_differ(
+    declared: Any, stored: list[str], expected: list[Any] | str, choice: DecoderChoice
 ) -> None:
-    table = TypedTable(Topic("cases", value=declared), "flat", None)
+    table = TypedTable(Topic("cases", value=declared), "flat", None, choice)
     batch = batch_of([each.encode() for each in stored])
     found = outcome(table, batch)
     assert repr(found) == repr(plainly(table, batch))
@@ -128,6 +130,7 @@ def test_values_on_which_pyarrow_and_pydantic_differ(
     assert repr(fields) == repr(expected)
 
 
+@pytest.mark.parametrize("choice", CHOICES, ids=["compiled", "pyarrow"])
 @pytest.mark.parametrize(
     ("declared", "stored"),
     [
@@ -135,8 +138,10 @@ def test_values_on_which_pyarrow_and_pydantic_differ(
         (Plain, b'{"number":1}'),
     ],
 )
-def test_pyarrow_decodes_what_both_read_alike(declared: Any, stored: bytes) -> None:
-    table = TypedTable(Topic("cases", value=declared), "flat", None)
+def test_pydantic_does_not_decode_what_all_read_alike(
+    declared: Any, stored: bytes, choice: DecoderChoice
+) -> None:
+    table = TypedTable(Topic("cases", value=declared), "flat", None, choice)
 
     def fail(data: bytes) -> Any:
         raise AssertionError(data)

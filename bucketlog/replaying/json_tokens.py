@@ -1,0 +1,355 @@
+"""The tokens of JSON: the part of `json_kernel` that knows no fields.
+
+The rules are those of `log_format/record_kernel.py`. Invariants: what a function accepts follows
+RFC 8259, and RFC 3629 for UTF-8. Reads end at `end`. -1 is doubt: the bytes may be invalid, or
+unusual, such as long numbers, deep values and surrogates.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+_LEVELS_MAX, _NUMBER_BYTES_MAX, _SCALE_MAX, _DIGITS_MAX = 60, 60, 200, 18
+_NULL, _TRUE, _FALSE = 0x6C6C756E, 0x65757274, 0x736C6166
+"""The first four bytes of each word, in little-endian order."""
+_NO_DAY = -1_000_000
+
+Bytes: TypeAlias = Sequence[int]
+Filled: TypeAlias = Any
+
+
+def space(data: Bytes, at: int, end: int) -> int:
+    """The first byte that is not whitespace."""
+    while at < end and (data[at] == 0x20 or data[at] == 0x0A or data[at] == 0x0D or data[at] == 9):
+        at += 1
+    return at
+
+
+def utf8_bytes(data: Bytes, at: int, end: int) -> int:
+    """How many bytes the character at `at` has, which is not ASCII; 0 if it is not UTF-8."""
+    first = data[at] & 0xFF
+    if first < 0xC2 or first > 0xF4:
+        return 0
+    count = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if count > end - at:
+        return 0
+    low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
+    high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
+    for more in range(1, count):
+        byte = data[at + more] & 0xFF
+        if byte < low or byte > high:
+            return 0
+        low, high = 0x80, 0xBF
+    return count
+
+
+def hex_digit(byte: int) -> int:
+    """The digit's value, or -1."""
+    if 0x30 <= byte <= 0x39:
+        return byte - 0x30
+    lower = byte | 0x20
+    return lower - 0x57 if 0x61 <= lower <= 0x66 else -1
+
+
+def code_point(data: Bytes, at: int, end: int) -> int:
+    """Of the four hexadecimal digits at `at`; -1 for others and for surrogates."""
+    if end - at < 4:
+        return -1
+    value = 0
+    for more in range(4):
+        digit = hex_digit(data[at + more] & 0xFF)
+        if digit < 0:
+            return -1
+        value = value * 16 + digit
+    return -1 if 0xD800 <= value <= 0xDFFF else value
+
+
+def put(out: Filled, to: int, point: int) -> int:
+    """Write a code point of at most 16 bits as UTF-8. Returns the end, at most 3 bytes on."""
+    if point < 0x80:
+        out[to] = point
+        return to + 1
+    if point < 0x800:
+        out[to], out[to + 1] = 0xC0 | point >> 6, 0x80 | point & 0x3F
+        return to + 2
+    out[to], out[to + 1], out[to + 2] = (
+        0xE0 | point >> 12,
+        0x80 | point >> 6 & 0x3F,
+        0x80 | point & 0x3F,
+    )
+    return to + 3
+
+
+def escape(data: Bytes, at: int, end: int) -> int:
+    """The code point of the escape whose backslash is before `at`, or -1."""
+    if at >= end:
+        return -1
+    byte = data[at] & 0xFF
+    if byte == 0x22 or byte == 0x5C or byte == 0x2F:
+        return byte
+    if byte == 0x75:
+        return code_point(data, at + 1, end)
+    if byte == 0x6E:
+        return 0x0A
+    if byte == 0x74:
+        return 0x09
+    if byte == 0x72:
+        return 0x0D
+    if byte == 0x62:
+        return 0x08
+    return 0x0C if byte == 0x66 else -1
+
+
+def text(data: Bytes, at: int, end: int, out: Filled, to: int, keep: int) -> tuple[int, int]:
+    """Copy the string whose first quote is before `at`, if it is to be kept. Returns what is behind
+    the last quote (-1: doubt), and the end of the copy, which is never longer."""
+    while at < end:
+        byte = data[at] & 0xFF
+        if byte == 0x22:
+            return at + 1, to
+        if byte < 0x20:
+            return -1, to
+        if byte == 0x5C:
+            point = escape(data, at + 1, end)
+            if point < 0:
+                return -1, to
+            if keep:
+                to = put(out, to, point)
+            at += 6 if data[at + 1] == 0x75 else 2
+        elif byte < 0x80:
+            if keep:
+                out[to] = byte
+                to += 1
+            at += 1
+        else:
+            count = utf8_bytes(data, at, end)
+            if count == 0:
+                return -1, to
+            for _ in range(count):
+                if keep:
+                    out[to] = data[at]
+                    to += 1
+                at += 1
+    return -1, to
+
+
+def number(data: Bytes, at: int, end: int) -> tuple[int, int, int, int]:
+    """Mantissa, decimal exponent, form and end (-1: doubt) of a number. Form: bit 0 has a fraction
+    or an exponent, bit 1 has more digits than the mantissa, bit 2 is a negative zero."""
+    begin, form, mantissa, used, scale = at, 0, 0, 0, 0
+    is_negative = at < end and data[at] == 0x2D
+    if is_negative:
+        at += 1
+    first = at
+    while at < end and data[at] >= 0x30 and data[at] <= 0x39 and at - begin < _NUMBER_BYTES_MAX:
+        if used < _DIGITS_MAX:
+            mantissa = mantissa * 10 + (data[at] & 0xFF) - 0x30
+            used += 1
+        else:
+            form |= 2
+        at += 1
+    if at == first or (data[first] == 0x30 and at - first > 1):
+        return 0, 0, 0, -1
+    if at < end and data[at] == 0x2E:
+        at += 1
+        form |= 1
+        first = at
+        while at < end and data[at] >= 0x30 and data[at] <= 0x39 and at - begin < _NUMBER_BYTES_MAX:
+            if used < _DIGITS_MAX:
+                mantissa = mantissa * 10 + (data[at] & 0xFF) - 0x30
+                used += 1
+            else:
+                form |= 2
+            at += 1
+        if at == first:
+            return 0, 0, 0, -1
+        scale = first - at
+    if at < end and (data[at] | 0x20) == 0x65:
+        at += 1
+        form |= 1
+        is_small = at < end and data[at] == 0x2D
+        if at < end and (data[at] == 0x2D or data[at] == 0x2B):
+            at += 1
+        first, exponent = at, 0
+        while at < end and data[at] >= 0x30 and data[at] <= 0x39 and at - first < 4:
+            exponent = exponent * 10 + (data[at] & 0xFF) - 0x30
+            at += 1
+        if at == first:
+            return 0, 0, 0, -1
+        scale += -exponent if is_small else exponent
+    if at - begin >= _NUMBER_BYTES_MAX or scale > _SCALE_MAX or scale < -_SCALE_MAX:
+        return 0, 0, 0, -1
+    if is_negative and mantissa == 0:
+        form |= 4
+    return -mantissa if is_negative else mantissa, scale, form, at
+
+
+def word(data: Bytes, at: int, end: int) -> int:
+    """Four bytes as an integer, or -1."""
+    if end - at < 4:
+        return -1
+    low = (data[at] & 0xFF) | (data[at + 1] & 0xFF) << 8
+    return low | (data[at + 2] & 0xFF) << 16 | (data[at + 3] & 0xFF) << 24
+
+
+def literal(data: Bytes, at: int, end: int) -> int:
+    """What is behind `null`, `true` or `false`, or -1."""
+    found = word(data, at, end)
+    if found in (_NULL, _TRUE):
+        return at + 4
+    if found == _FALSE and at + 4 < end and data[at + 4] == 0x65:
+        return at + 5
+    return -1
+
+
+def named(data: Bytes, at: int, end: int, out: Filled) -> int:
+    """What is behind a name and its colon, or -1."""
+    at = space(data, at, end)
+    if at >= end or data[at] != 0x22:
+        return -1
+    at, _ = text(data, at + 1, end, out, 0, 0)
+    if at < 0:
+        return -1
+    at = space(data, at, end)
+    return at + 1 if at < end and data[at] == 0x3A else -1
+
+
+def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
+    """What is behind the value at `at`, or -1. Nothing is written to `out`."""
+    objects, levels = 0, 0
+    while True:
+        at = space(data, at, end)
+        if at >= end:
+            return -1
+        byte = data[at] & 0xFF
+        if byte == 0x7B or byte == 0x5B:
+            if levels == _LEVELS_MAX:
+                return -1
+            at = space(data, at + 1, end)
+            if at >= end:
+                return -1
+            if data[at] == byte + 2:
+                at += 1
+            else:
+                objects, levels = objects * 2 + (1 if byte == 0x7B else 0), levels + 1
+                if byte == 0x7B:
+                    at = named(data, at, end, out)
+                    if at < 0:
+                        return -1
+                continue
+        elif byte == 0x22:
+            at, _ = text(data, at + 1, end, out, 0, 0)
+        elif byte > 0x60:
+            at = literal(data, at, end)
+        else:
+            _, _, _, at = number(data, at, end)
+        if at < 0:
+            return -1
+        while levels > 0:
+            at = space(data, at, end)
+            if at >= end:
+                return -1
+            if data[at] == 0x2C:
+                at += 1
+                if objects & 1:
+                    at = named(data, at, end, out)
+                    if at < 0:
+                        return -1
+                break
+            if data[at] != (0x7D if objects & 1 else 0x5D):
+                return -1
+            at, objects, levels = at + 1, objects >> 1, levels - 1
+        if levels == 0:
+            return at
+
+
+def digits(data: Bytes, at: int, count: int) -> int:
+    """The number of `count` digits at `at`; far below zero for other bytes."""
+    value = 0
+    for more in range(count):
+        byte = data[at + more] & 0xFF
+        if byte < 0x30 or byte > 0x39:
+            return _NO_DAY
+        value = value * 10 + byte - 0x30
+    return value
+
+
+def days(year: int, month: int, day: int) -> int:
+    """Since 1970, or `_NO_DAY` for a day that does not exist. The year is at least 1."""
+    if month < 1 or month > 12 or day < 1:
+        return _NO_DAY
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    last = 30 + ((month + (month >> 3)) & 1)
+    if month == 2:
+        last = 29 if is_leap else 28
+    if day > last:
+        return _NO_DAY
+    shifted = year - 1 if month <= 2 else year
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return shifted * 365 + shifted // 4 - shifted // 100 + shifted // 400 + of_year - 719_468
+
+
+def clock(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Microseconds of the day of a time such as 12:30, 12:30:59 or 12:30:59.123456, and its end.
+    The time is not the value's end."""
+    hour, minute = digits(data, at, 2), digits(data, at + 3, 2)
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or data[at + 2] != 0x3A:
+        return 0, -1
+    at += 5
+    second, fraction = 0, 0
+    if data[at] == 0x3A:
+        if end - at < 4:
+            return 0, -1
+        second = digits(data, at + 1, 2)
+        if second < 0 or second > 59:
+            return 0, -1
+        at += 3
+        if data[at] == 0x2E:
+            at, unit = at + 1, 1_000_000
+            first = at
+            while at < end and data[at] >= 0x30 and data[at] <= 0x39 and at - first < 7:
+                unit //= 10
+                fraction += ((data[at] & 0xFF) - 0x30) * unit
+                at += 1
+            if at in (first, end) or at - first > 6:
+                return 0, -1
+    return (hour * 3600 + minute * 60 + second) * 1_000_000 + fraction, at
+
+
+def zone(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Minutes of a zone such as Z, +01:00 or -0130, and its end."""
+    if data[at] == 0x5A:
+        return 0, at + 1
+    if (data[at] != 0x2B and data[at] != 0x2D) or end - at < 6:
+        return 0, -1
+    later = 4 if data[at + 3] == 0x3A else 3
+    if end - at < later + 3:
+        return 0, -1
+    hours, minutes = digits(data, at + 1, 2), digits(data, at + later, 2)
+    if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+        return 0, -1
+    found = hours * 60 + minutes
+    return -found if data[at] == 0x2D else found, at + later + 2
+
+
+def moment(data: Bytes, at: int, end: int, zoned: int) -> tuple[int, int]:
+    """Microseconds since 1970 of the string whose first quote is before `at`, and what is behind
+    its last quote (-1: doubt)."""
+    if end - at < 17 or data[at + 4] != 0x2D or data[at + 7] != 0x2D:
+        return 0, -1
+    if data[at + 10] != 0x54 and data[at + 10] != 0x20:
+        return 0, -1
+    year = digits(data, at, 4)
+    if year < 2 or year > 9998:
+        return 0, -1
+    day = days(year, digits(data, at + 5, 2), digits(data, at + 8, 2))
+    of_day, at = clock(data, at + 11, end)
+    if day == _NO_DAY or at < 0:
+        return 0, -1
+    ahead = 0
+    if zoned:
+        ahead, at = zone(data, at, end)
+        if at < 0 or at >= end:
+            return 0, -1
+    if data[at] != 0x22:
+        return 0, -1
+    return day * 86_400_000_000 + of_day - ahead * 60_000_000, at + 1
