@@ -10,6 +10,7 @@ importing numba takes as long as the plain decoder needs for some 200,000 record
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,29 +77,58 @@ def decode_batches(
     compiled: bool = True,
 ) -> RecordColumns:
     """Decode the record batches that begin at `positions` (bytes from the start of `data`).
+    Arguments and errors are those of `decode_pieces`."""
+    return decode_pieces(
+        [(data, positions)],
+        key=key,
+        value=value,
+        headers=headers,
+        check_crc=check_crc,
+        max_decompressed_bytes=max_decompressed_bytes,
+        enough_bytes=enough_bytes,
+        compiled=compiled,
+    )
 
-    Records of control batches are left out. `max_decompressed_bytes` bounds each batch. It ends
-    with the batch by which `enough_bytes` are decompressed: `rows` is then shorter than
-    `positions`, and what is left is decoded by another call. Without `compiled`, the plain decoder
+
+def decode_pieces(
+    pieces: Sequence[tuple[Buffer, Sequence[int]]],
+    *,
+    key: bool,
+    value: bool,
+    headers: bool,
+    check_crc: bool,
+    max_decompressed_bytes: int,
+    enough_bytes: int | None,
+    compiled: bool,
+) -> RecordColumns:
+    """Decode the record batches of several pieces of data, together: each piece has the positions
+    where its batches begin, in bytes from its start.
+
+    Records of control batches are left out. `max_decompressed_bytes` bounds each batch. Decoding
+    ends with the batch by which `enough_bytes` are decompressed: `rows` is then shorter than all
+    positions, and what is left is decoded by another call. Without `compiled`, the plain decoder
     decodes, and numba is not imported. Raises
     `CorruptBatchError` for a CRC that does not hold, `InvalidBatchError` for records that do not
     follow the format, `InvalidDataError` where it all would not fit 2 GiB.
     """
-    view = memoryview(data).cast("B")
     batches = []
-    for position in positions:
-        header = read_header(view, position)
-        batch = view[position : position + header.size_bytes]
-        if check_crc and not crc_holds(batch, header):
-            raise CorruptBatchError(f"the CRC of the batch at {header.base_offset} does not hold")
-        batches.append((batch, header))
+    for data, positions in pieces:
+        view = memoryview(data).cast("B")
+        for position in positions:
+            header = read_header(view, position)
+            batch = view[position : position + header.size_bytes]
+            if check_crc and not crc_holds(batch, header):
+                raise CorruptBatchError(
+                    f"the CRC of the batch at {header.base_offset} does not hold"
+                )
+            batches.append((batch, header))
     if compiled:
         from bucketlog.log_format import scan
 
         compiled = scan.COMPILED
     if not compiled:
         return _decode_plainly(batches, key, value, headers, max_decompressed_bytes, enough_bytes)
-    source = _lay_out(view, positions, batches, max_decompressed_bytes, enough_bytes)
+    source = _lay_out(pieces, batches, max_decompressed_bytes, enough_bytes)
     bad = scan.find_records(source.data, source.table, *source.found)
     if bad >= 0:
         decode_records(*batches[bad], max_decompressed_bytes=max_decompressed_bytes)
@@ -126,8 +156,7 @@ class _Source:
 
 
 def _lay_out(
-    view: memoryview,
-    positions: Sequence[int],
+    given: Sequence[tuple[Buffer, Sequence[int]]],
     batches: Sequence[tuple[memoryview, BatchHeader]],
     max_bytes: int,
     enough_bytes: int | None,
@@ -136,7 +165,10 @@ def _lay_out(
 
     table = np.zeros((len(batches), scan.TABLE_COLUMNS), np.int64)
     pieces: list[Buffer] = []
-    in_place = all(header.codec == Codec.NONE or header.is_control for _, header in batches)
+    in_place = len(given) == 1 and all(
+        header.codec == Codec.NONE or header.is_control for _, header in batches
+    )
+    positions = chain.from_iterable(positions for _, positions in given)
     total = used = 0
     for row, (position, (batch, header)) in enumerate(zip(positions, batches, strict=True)):
         used = row + 1
@@ -163,7 +195,7 @@ def _lay_out(
             break
     table = table[:used]
     rows = table[:, scan.COUNT].copy()
-    data = np.frombuffer(view if in_place else b"".join(pieces), np.uint8)
+    data = np.frombuffer(given[0][0] if in_place else b"".join(pieces), np.uint8)
     return _Source(data, table, scan.RecordScan.allocate(int(rows.sum())), rows)
 
 

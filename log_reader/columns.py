@@ -8,12 +8,13 @@ between releases.
 
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bucketlog.log_format.arrow import HEADERS_TYPE, RecordColumns, decode_batches
+from bucketlog.log_format.arrow import HEADERS_TYPE, RecordColumns, decode_pieces
 from bucketlog.log_format.arrow_building import (
     binary_array,
     flag_array,
@@ -48,35 +49,46 @@ def arrow_schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
 
 
+class CheckedBatches(NamedTuple):
+    """Checked batches; `data` begins at byte `position` of the object, which is `key`."""
+
+    key: str
+    data: Buffer
+    position: int
+    runs: Sequence[Run]
+
+
 def to_record_batch(
-    data: Buffer,
-    start: int,
-    runs: Sequence[Run],
+    reads: Sequence[CheckedBatches],
     names: Sequence[str],
     *,
     max_decompressed_bytes: int,
     enough_bytes: int,
-) -> tuple[pa.RecordBatch, list[Run]]:
-    """The records of `runs` as the columns `names`, in that order; and what is left of `runs`,
-    where `enough_bytes` were decompressed before their end.
-
-    `data` are a segment's bytes from byte `start` on; the batches' CRCs were checked. Raises
+) -> tuple[pa.RecordBatch, list[CheckedBatches]]:
+    """The records of `reads` as the columns `names`, in that order; and what is left of `reads`,
+    where `enough_bytes` were decompressed before their end. Raises
     `InvalidDataError` for records that do not follow the format. Timestamps that do not fit
     in microseconds are clamped to the nearest value that fits. A warning counts them.
     """
-    rows = [row for run in runs for row in run.rows]
-    columns = decode_batches(
-        data,
-        [row.position - start for row in rows],
+    pieces = [
+        (read.data, [row.position - read.position for run in read.runs for row in run.rows])
+        for read in reads
+    ]
+    runs = [run for read in reads for run in read.runs]
+    columns = decode_pieces(
+        pieces,
         key="key" in names,
         value="value" in names,
         headers="headers" in names,
         check_crc=False,
         max_decompressed_bytes=max_decompressed_bytes,
         enough_bytes=enough_bytes,
-        compiled=PROCESS.compiles(sum(row.next_offset - row.base_offset for row in rows)),
+        compiled=PROCESS.compiles(
+            sum(row.next_offset - row.base_offset for run in runs for row in run.rows)
+        ),
     )
-    runs, left = _divided(runs, len(columns.rows))
+    left = _left(reads, len(columns.rows))
+    runs, _ = _divided(runs, len(columns.rows))
     made = {name: _column(name, columns, runs) for name in names}
     batch = pa.RecordBatch.from_arrays(list(made.values()), schema=arrow_schema(names))
     if all(_is_whole(run) for run in runs):
@@ -99,6 +111,17 @@ def _divided(runs: Sequence[Run], batches: int) -> tuple[list[Run], list[Run]]:
             left.append(run._replace(rows=run.rows[max(batches, 0) :]))
         batches -= len(run.rows)
     return head, left
+
+
+def _left(reads: Sequence[CheckedBatches], batches: int) -> list[CheckedBatches]:
+    """The reads without their first `batches`."""
+    found = []
+    for read in reads:
+        _, left = _divided(read.runs, batches)
+        if left:
+            found.append(read._replace(runs=left))
+        batches = max(0, batches - sum(len(run.rows) for run in read.runs))
+    return found
 
 
 def _is_whole(run: Run) -> bool:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from bucketlog.log_format.arrow import decode_batches
 from bucketlog.log_format.errors import CorruptObjectError, InvalidDataError
 from bucketlog.log_format.model import BatchIndex, Buffer, TierObject
-from bucketlog.log_reader.columns import to_record_batch
+from bucketlog.log_reader.columns import CheckedBatches, to_record_batch
 from bucketlog.log_reader.damage import UNREADABLE_REMEDY, UnreadableBatchError, damaged, place
 from bucketlog.log_reader.plan import Piece, Run, TaskPiece, TierPiece
 from bucketlog.log_reader.unsealing import opened_runs
@@ -50,15 +50,6 @@ class _Request(NamedTuple):
     piece: TaskPiece
     key: str
     span: Span
-
-
-class CheckedBatches(NamedTuple):
-    """Checked batches; `data` begins at byte `position` of the object, which is `key`."""
-
-    key: str
-    data: Buffer
-    position: int
-    runs: Sequence[Run]
 
 
 def read_planned(
@@ -126,9 +117,7 @@ def decoded(
     while runs:
         try:
             batch, left = to_record_batch(
-                read.data,
-                read.position,
-                runs,
+                [read._replace(runs=runs)],
                 names,
                 max_decompressed_bytes=max_decompressed_bytes,
                 enough_bytes=DECODED_BYTES,
@@ -150,7 +139,7 @@ def decoded(
             continue
         if batch.num_rows:
             yield batch
-        runs = left
+        runs = list(left[0].runs) if left else []
 
 
 def _opened(read: CheckedBatches, access: KeyAccess) -> CheckedBatches:

@@ -9,8 +9,9 @@ import pytest
 from bucketlog.log_format.errors import CorruptObjectError
 from bucketlog.log_format.records import DecodedRecord
 from bucketlog.log_reader.chunks import chunks, decoded_chunk
+from bucketlog.log_reader.columns import CheckedBatches
 from bucketlog.log_reader.damage import UnreadableBatchError
-from bucketlog.log_reader.fetch import CheckedBatches, checked_batches
+from bucketlog.log_reader.fetch import checked_batches
 from bucketlog.log_reader.options import ReadOptions, parse_options
 from bucketlog.log_reader.plan import TaskPiece
 from bucketlog.log_reader.replay_plan import plan_replay, replay_options
