@@ -25,6 +25,7 @@ import bucketlog
 from benchmarks.sdk import reading_message
 from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.log_format.arrow_building import binary_array, number_array
+from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
 from localstack.machine import machine
 
@@ -62,7 +63,11 @@ def batch_of(values: Sequence[bytes]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-def cases(records: int) -> dict[str, tuple[Any, list[bytes]]]:
+COMPILED, PLAIN = DecoderChoice(-1), DecoderChoice(2**60)
+"""A process that replays many records, and one that replays a few."""
+
+
+def cases(records: int) -> dict[str, tuple[Any, list[bytes], DecoderChoice]]:
     """The declared value and the stored values of each format."""
     orders = [
         Order(
@@ -74,24 +79,24 @@ def cases(records: int) -> dict[str, tuple[Any, list[bytes]]]:
         for number in range(records)
     ]
     texts = [order.model_dump_json().encode() for order in orders]
+    framed = [struct.pack(">bI", 0, SCHEMA_ID) + text for text in texts]
     avro = bucketlog.Avro(Order)
     message = reading_message()
     return {
-        "json": (Order, texts),
-        "json with a registry": (
-            JsonRegistry().json(Order),
-            [struct.pack(">bI", 0, SCHEMA_ID) + text for text in texts],
-        ),
-        "avro": (avro, [avro.encode(order) for order in orders]),
+        "json": (Order, texts, COMPILED),
+        "json by pyarrow": (Order, texts, PLAIN),
+        "json with a registry": (JsonRegistry().json(Order), framed, COMPILED),
+        "avro": (avro, [avro.encode(order) for order in orders], COMPILED),
         "protobuf": (
             bucketlog.Protobuf(type(message)),
             [message.SerializeToString() for _ in range(records)],
+            COMPILED,
         ),
     }
 
 
-def rows_per_cpu_s(value: Any, stored: Sequence[bytes]) -> float:
-    table = TypedTable(bucketlog.Topic("orders", value=value), "flat", None)
+def rows_per_cpu_s(value: Any, stored: Sequence[bytes], choice: DecoderChoice) -> float:
+    table = TypedTable(bucketlog.Topic("orders", value=value), "flat", None, choice)
     starts = range(0, len(stored), BATCH_RECORDS)
     batches = [batch_of(stored[at : at + BATCH_RECORDS]) for at in starts]
     table.typed(batches[0].slice(0, 10))
@@ -109,8 +114,8 @@ def main() -> None:
     found: dict[str, list[float]] = {}
     given = cases(args.records)
     for _ in range(args.turns):
-        for name, (value, stored) in given.items():
-            found.setdefault(name, []).append(rows_per_cpu_s(value, stored))
+        for name, (value, stored, choice) in given.items():
+            found.setdefault(name, []).append(rows_per_cpu_s(value, stored, choice))
     for name, turns in found.items():
         figure = round(statistics.median(turns))
         print(json.dumps({"format": name, "rows_per_cpu_s": figure, "records": args.records}))

@@ -580,183 +580,6 @@ B672.if.if:
   br label %common.ret
 }
 
-define internal i32 @compiled_varlong(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.end) {
-B0:
-  %.22 = icmp slt i64 %arg.at, %arg.end
-  br i1 %.22, label %B36.preheader, label %common.ret
-
-B36.preheader:
-  %0 = add i64 %arg.at, 10
-  %.48 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %.49 = load i8, ptr %.48, align 1
-  %promoted = zext i8 %.49 to i64
-  %.56 = add nsw i64 %arg.at, 1
-  %1 = and i64 %promoted, 127
-  %.102 = icmp sgt i8 %.49, -1
-  br i1 %.102, label %B130, label %B174
-
-B80:
-  %.48.9 = getelementptr i8, ptr %arg.data, i64 %.56.8
-  %.49.9 = load i8, ptr %.48.9, align 1
-  %.50.9 = zext i8 %.49.9 to i64
-  %.66 = icmp ugt i8 %.49.9, 1
-  br i1 %.66, label %common.ret, label %B96.thread
-
-B96.thread:
-  %.9356 = shl nuw i64 %.50.9, 63
-  %.9557 = or i64 %.9356, %.95.8
-  br label %B130
-
-common.ret:
-  %.sink88 = phi i64 [ 0, %B80 ], [ %.120, %B130 ], [ 0, %B174 ], [ 0, %B174.1 ], [ 0, %B174.2 ], [ 0, %B174.3 ], [ 0, %B174.4 ], [ 0, %B174.5 ], [ 0, %B174.6 ], [ 0, %B174.7 ], [ 0, %B174.8 ], [ 0, %B0 ]
-  %.sink = phi i64 [ -1, %B80 ], [ %.5678, %B130 ], [ -1, %B174 ], [ -1, %B174.1 ], [ -1, %B174.2 ], [ -1, %B174.3 ], [ -1, %B174.4 ], [ -1, %B174.5 ], [ -1, %B174.6 ], [ -1, %B174.7 ], [ -1, %B174.8 ], [ -1, %B0 ]
-  store i64 %.sink88, ptr %retptr, align 8
-  %retptr.repack60 = getelementptr i8, ptr %retptr, i64 8
-  store i64 %.sink, ptr %retptr.repack60, align 8
-  ret i32 0
-
-B130:
-  %.5678 = phi i64 [ %0, %B96.thread ], [ %.56, %B36.preheader ], [ %.56.1, %B36.1 ], [ %.56.2, %B36.2 ], [ %.56.3, %B36.3 ], [ %.56.4, %B36.4 ], [ %.56.5, %B36.5 ], [ %.56.6, %B36.6 ], [ %.56.7, %B36.7 ], [ %.56.8, %B36.8 ]
-  %.9559 = phi i64 [ %.9557, %B96.thread ], [ %1, %B36.preheader ], [ %.95.1, %B36.1 ], [ %.95.2, %B36.2 ], [ %.95.3, %B36.3 ], [ %.95.4, %B36.4 ], [ %.95.5, %B36.5 ], [ %.95.6, %B36.6 ], [ %.95.7, %B36.7 ], [ %.95.8, %B36.8 ]
-  %.113 = lshr i64 %.9559, 1
-  %.116 = and i64 %.9559, 1
-  %.119 = sub nsw i64 0, %.116
-  %.120 = xor i64 %.113, %.119
-  br label %common.ret
-
-B174:
-  %exitcond.not = icmp eq i64 %.56, %arg.end
-  br i1 %exitcond.not, label %common.ret, label %B36.1
-
-B36.1:
-  %sunkaddr = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr2 = getelementptr i8, ptr %sunkaddr, i64 1
-  %.49.1 = load i8, ptr %sunkaddr2, align 1
-  %promoted3 = zext i8 %.49.1 to i64
-  %.56.1 = add i64 %arg.at, 2
-  %2 = and i64 %promoted3, 127
-  %.93.1 = shl nuw nsw i64 %2, 7
-  %.95.1 = or i64 %.93.1, %1
-  %.102.1 = icmp sgt i8 %.49.1, -1
-  br i1 %.102.1, label %B130, label %B174.1
-
-B174.1:
-  %exitcond.1.not = icmp eq i64 %.56.1, %arg.end
-  br i1 %exitcond.1.not, label %common.ret, label %B36.2
-
-B36.2:
-  %sunkaddr5 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr6 = getelementptr i8, ptr %sunkaddr5, i64 2
-  %.49.2 = load i8, ptr %sunkaddr6, align 1
-  %promoted7 = zext i8 %.49.2 to i64
-  %.56.2 = add i64 %arg.at, 3
-  %3 = and i64 %promoted7, 127
-  %.93.2 = shl nuw nsw i64 %3, 14
-  %.95.2 = or i64 %.93.2, %.95.1
-  %.102.2 = icmp sgt i8 %.49.2, -1
-  br i1 %.102.2, label %B130, label %B174.2
-
-B174.2:
-  %exitcond.2.not = icmp eq i64 %.56.2, %arg.end
-  br i1 %exitcond.2.not, label %common.ret, label %B36.3
-
-B36.3:
-  %sunkaddr8 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr9 = getelementptr i8, ptr %sunkaddr8, i64 3
-  %.49.3 = load i8, ptr %sunkaddr9, align 1
-  %promoted10 = zext i8 %.49.3 to i64
-  %.56.3 = add i64 %arg.at, 4
-  %4 = and i64 %promoted10, 127
-  %.93.3 = shl nuw nsw i64 %4, 21
-  %.95.3 = or i64 %.93.3, %.95.2
-  %.102.3 = icmp sgt i8 %.49.3, -1
-  br i1 %.102.3, label %B130, label %B174.3
-
-B174.3:
-  %exitcond.3.not = icmp eq i64 %.56.3, %arg.end
-  br i1 %exitcond.3.not, label %common.ret, label %B36.4
-
-B36.4:
-  %sunkaddr11 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr12 = getelementptr i8, ptr %sunkaddr11, i64 4
-  %.49.4 = load i8, ptr %sunkaddr12, align 1
-  %promoted13 = zext i8 %.49.4 to i64
-  %.56.4 = add i64 %arg.at, 5
-  %5 = and i64 %promoted13, 127
-  %.93.4 = shl nuw nsw i64 %5, 28
-  %.95.4 = or i64 %.93.4, %.95.3
-  %.102.4 = icmp sgt i8 %.49.4, -1
-  br i1 %.102.4, label %B130, label %B174.4
-
-B174.4:
-  %exitcond.4.not = icmp eq i64 %.56.4, %arg.end
-  br i1 %exitcond.4.not, label %common.ret, label %B36.5
-
-B36.5:
-  %sunkaddr14 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr15 = getelementptr i8, ptr %sunkaddr14, i64 5
-  %.49.5 = load i8, ptr %sunkaddr15, align 1
-  %promoted16 = zext i8 %.49.5 to i64
-  %.56.5 = add i64 %arg.at, 6
-  %6 = and i64 %promoted16, 127
-  %.93.5 = shl nuw nsw i64 %6, 35
-  %.95.5 = or i64 %.93.5, %.95.4
-  %.102.5 = icmp sgt i8 %.49.5, -1
-  br i1 %.102.5, label %B130, label %B174.5
-
-B174.5:
-  %exitcond.5.not = icmp eq i64 %.56.5, %arg.end
-  br i1 %exitcond.5.not, label %common.ret, label %B36.6
-
-B36.6:
-  %sunkaddr17 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr18 = getelementptr i8, ptr %sunkaddr17, i64 6
-  %.49.6 = load i8, ptr %sunkaddr18, align 1
-  %promoted19 = zext i8 %.49.6 to i64
-  %.56.6 = add i64 %arg.at, 7
-  %7 = and i64 %promoted19, 127
-  %.93.6 = shl nuw nsw i64 %7, 42
-  %.95.6 = or i64 %.93.6, %.95.5
-  %.102.6 = icmp sgt i8 %.49.6, -1
-  br i1 %.102.6, label %B130, label %B174.6
-
-B174.6:
-  %exitcond.6.not = icmp eq i64 %.56.6, %arg.end
-  br i1 %exitcond.6.not, label %common.ret, label %B36.7
-
-B36.7:
-  %sunkaddr20 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr21 = getelementptr i8, ptr %sunkaddr20, i64 7
-  %.49.7 = load i8, ptr %sunkaddr21, align 1
-  %promoted22 = zext i8 %.49.7 to i64
-  %.56.7 = add i64 %arg.at, 8
-  %8 = and i64 %promoted22, 127
-  %.93.7 = shl nuw nsw i64 %8, 49
-  %.95.7 = or i64 %.93.7, %.95.6
-  %.102.7 = icmp sgt i8 %.49.7, -1
-  br i1 %.102.7, label %B130, label %B174.7
-
-B174.7:
-  %exitcond.7.not = icmp eq i64 %.56.7, %arg.end
-  br i1 %exitcond.7.not, label %common.ret, label %B36.8
-
-B36.8:
-  %sunkaddr23 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr24 = getelementptr i8, ptr %sunkaddr23, i64 8
-  %.49.8 = load i8, ptr %sunkaddr24, align 1
-  %promoted25 = zext i8 %.49.8 to i64
-  %.56.8 = add i64 %arg.at, 9
-  %9 = and i64 %promoted25, 127
-  %.93.8 = shl nuw nsw i64 %9, 56
-  %.95.8 = or i64 %.93.8, %.95.7
-  %.102.8 = icmp sgt i8 %.49.8, -1
-  br i1 %.102.8, label %B130, label %B174.8
-
-B174.8:
-  %exitcond.8.not = icmp eq i64 %.56.8, %arg.end
-  br i1 %exitcond.8.not, label %common.ret, label %B80
-}
-
 define internal i32 @compiled_headers(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.end) {
 B0:
   %.274 = alloca i8, align 1
@@ -1223,6 +1046,183 @@ B252.preheader:
   %.298 = load i8, ptr %sunkaddr5, align 1
   %or.cond126 = icmp sgt i8 %.298, -65
   br i1 %or.cond126, label %common.ret, label %B306
+}
+
+define internal i32 @compiled_varlong(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.end) {
+B0:
+  %.22 = icmp slt i64 %arg.at, %arg.end
+  br i1 %.22, label %B36.preheader, label %common.ret
+
+B36.preheader:
+  %0 = add i64 %arg.at, 10
+  %.48 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %.49 = load i8, ptr %.48, align 1
+  %promoted = zext i8 %.49 to i64
+  %.56 = add nsw i64 %arg.at, 1
+  %1 = and i64 %promoted, 127
+  %.102 = icmp sgt i8 %.49, -1
+  br i1 %.102, label %B130, label %B174
+
+B80:
+  %.48.9 = getelementptr i8, ptr %arg.data, i64 %.56.8
+  %.49.9 = load i8, ptr %.48.9, align 1
+  %.50.9 = zext i8 %.49.9 to i64
+  %.66 = icmp ugt i8 %.49.9, 1
+  br i1 %.66, label %common.ret, label %B96.thread
+
+B96.thread:
+  %.9356 = shl nuw i64 %.50.9, 63
+  %.9557 = or i64 %.9356, %.95.8
+  br label %B130
+
+common.ret:
+  %.sink88 = phi i64 [ 0, %B80 ], [ %.120, %B130 ], [ 0, %B174 ], [ 0, %B174.1 ], [ 0, %B174.2 ], [ 0, %B174.3 ], [ 0, %B174.4 ], [ 0, %B174.5 ], [ 0, %B174.6 ], [ 0, %B174.7 ], [ 0, %B174.8 ], [ 0, %B0 ]
+  %.sink = phi i64 [ -1, %B80 ], [ %.5678, %B130 ], [ -1, %B174 ], [ -1, %B174.1 ], [ -1, %B174.2 ], [ -1, %B174.3 ], [ -1, %B174.4 ], [ -1, %B174.5 ], [ -1, %B174.6 ], [ -1, %B174.7 ], [ -1, %B174.8 ], [ -1, %B0 ]
+  store i64 %.sink88, ptr %retptr, align 8
+  %retptr.repack60 = getelementptr i8, ptr %retptr, i64 8
+  store i64 %.sink, ptr %retptr.repack60, align 8
+  ret i32 0
+
+B130:
+  %.5678 = phi i64 [ %0, %B96.thread ], [ %.56, %B36.preheader ], [ %.56.1, %B36.1 ], [ %.56.2, %B36.2 ], [ %.56.3, %B36.3 ], [ %.56.4, %B36.4 ], [ %.56.5, %B36.5 ], [ %.56.6, %B36.6 ], [ %.56.7, %B36.7 ], [ %.56.8, %B36.8 ]
+  %.9559 = phi i64 [ %.9557, %B96.thread ], [ %1, %B36.preheader ], [ %.95.1, %B36.1 ], [ %.95.2, %B36.2 ], [ %.95.3, %B36.3 ], [ %.95.4, %B36.4 ], [ %.95.5, %B36.5 ], [ %.95.6, %B36.6 ], [ %.95.7, %B36.7 ], [ %.95.8, %B36.8 ]
+  %.113 = lshr i64 %.9559, 1
+  %.116 = and i64 %.9559, 1
+  %.119 = sub nsw i64 0, %.116
+  %.120 = xor i64 %.113, %.119
+  br label %common.ret
+
+B174:
+  %exitcond.not = icmp eq i64 %.56, %arg.end
+  br i1 %exitcond.not, label %common.ret, label %B36.1
+
+B36.1:
+  %sunkaddr = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr2 = getelementptr i8, ptr %sunkaddr, i64 1
+  %.49.1 = load i8, ptr %sunkaddr2, align 1
+  %promoted3 = zext i8 %.49.1 to i64
+  %.56.1 = add i64 %arg.at, 2
+  %2 = and i64 %promoted3, 127
+  %.93.1 = shl nuw nsw i64 %2, 7
+  %.95.1 = or i64 %.93.1, %1
+  %.102.1 = icmp sgt i8 %.49.1, -1
+  br i1 %.102.1, label %B130, label %B174.1
+
+B174.1:
+  %exitcond.1.not = icmp eq i64 %.56.1, %arg.end
+  br i1 %exitcond.1.not, label %common.ret, label %B36.2
+
+B36.2:
+  %sunkaddr5 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr6 = getelementptr i8, ptr %sunkaddr5, i64 2
+  %.49.2 = load i8, ptr %sunkaddr6, align 1
+  %promoted7 = zext i8 %.49.2 to i64
+  %.56.2 = add i64 %arg.at, 3
+  %3 = and i64 %promoted7, 127
+  %.93.2 = shl nuw nsw i64 %3, 14
+  %.95.2 = or i64 %.93.2, %.95.1
+  %.102.2 = icmp sgt i8 %.49.2, -1
+  br i1 %.102.2, label %B130, label %B174.2
+
+B174.2:
+  %exitcond.2.not = icmp eq i64 %.56.2, %arg.end
+  br i1 %exitcond.2.not, label %common.ret, label %B36.3
+
+B36.3:
+  %sunkaddr8 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr9 = getelementptr i8, ptr %sunkaddr8, i64 3
+  %.49.3 = load i8, ptr %sunkaddr9, align 1
+  %promoted10 = zext i8 %.49.3 to i64
+  %.56.3 = add i64 %arg.at, 4
+  %4 = and i64 %promoted10, 127
+  %.93.3 = shl nuw nsw i64 %4, 21
+  %.95.3 = or i64 %.93.3, %.95.2
+  %.102.3 = icmp sgt i8 %.49.3, -1
+  br i1 %.102.3, label %B130, label %B174.3
+
+B174.3:
+  %exitcond.3.not = icmp eq i64 %.56.3, %arg.end
+  br i1 %exitcond.3.not, label %common.ret, label %B36.4
+
+B36.4:
+  %sunkaddr11 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr12 = getelementptr i8, ptr %sunkaddr11, i64 4
+  %.49.4 = load i8, ptr %sunkaddr12, align 1
+  %promoted13 = zext i8 %.49.4 to i64
+  %.56.4 = add i64 %arg.at, 5
+  %5 = and i64 %promoted13, 127
+  %.93.4 = shl nuw nsw i64 %5, 28
+  %.95.4 = or i64 %.93.4, %.95.3
+  %.102.4 = icmp sgt i8 %.49.4, -1
+  br i1 %.102.4, label %B130, label %B174.4
+
+B174.4:
+  %exitcond.4.not = icmp eq i64 %.56.4, %arg.end
+  br i1 %exitcond.4.not, label %common.ret, label %B36.5
+
+B36.5:
+  %sunkaddr14 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr15 = getelementptr i8, ptr %sunkaddr14, i64 5
+  %.49.5 = load i8, ptr %sunkaddr15, align 1
+  %promoted16 = zext i8 %.49.5 to i64
+  %.56.5 = add i64 %arg.at, 6
+  %6 = and i64 %promoted16, 127
+  %.93.5 = shl nuw nsw i64 %6, 35
+  %.95.5 = or i64 %.93.5, %.95.4
+  %.102.5 = icmp sgt i8 %.49.5, -1
+  br i1 %.102.5, label %B130, label %B174.5
+
+B174.5:
+  %exitcond.5.not = icmp eq i64 %.56.5, %arg.end
+  br i1 %exitcond.5.not, label %common.ret, label %B36.6
+
+B36.6:
+  %sunkaddr17 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr18 = getelementptr i8, ptr %sunkaddr17, i64 6
+  %.49.6 = load i8, ptr %sunkaddr18, align 1
+  %promoted19 = zext i8 %.49.6 to i64
+  %.56.6 = add i64 %arg.at, 7
+  %7 = and i64 %promoted19, 127
+  %.93.6 = shl nuw nsw i64 %7, 42
+  %.95.6 = or i64 %.93.6, %.95.5
+  %.102.6 = icmp sgt i8 %.49.6, -1
+  br i1 %.102.6, label %B130, label %B174.6
+
+B174.6:
+  %exitcond.6.not = icmp eq i64 %.56.6, %arg.end
+  br i1 %exitcond.6.not, label %common.ret, label %B36.7
+
+B36.7:
+  %sunkaddr20 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr21 = getelementptr i8, ptr %sunkaddr20, i64 7
+  %.49.7 = load i8, ptr %sunkaddr21, align 1
+  %promoted22 = zext i8 %.49.7 to i64
+  %.56.7 = add i64 %arg.at, 8
+  %8 = and i64 %promoted22, 127
+  %.93.7 = shl nuw nsw i64 %8, 49
+  %.95.7 = or i64 %.93.7, %.95.6
+  %.102.7 = icmp sgt i8 %.49.7, -1
+  br i1 %.102.7, label %B130, label %B174.7
+
+B174.7:
+  %exitcond.7.not = icmp eq i64 %.56.7, %arg.end
+  br i1 %exitcond.7.not, label %common.ret, label %B36.8
+
+B36.8:
+  %sunkaddr23 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr24 = getelementptr i8, ptr %sunkaddr23, i64 8
+  %.49.8 = load i8, ptr %sunkaddr24, align 1
+  %promoted25 = zext i8 %.49.8 to i64
+  %.56.8 = add i64 %arg.at, 9
+  %9 = and i64 %promoted25, 127
+  %.93.8 = shl nuw nsw i64 %9, 56
+  %.95.8 = or i64 %.93.8, %.95.7
+  %.102.8 = icmp sgt i8 %.49.8, -1
+  br i1 %.102.8, label %B130, label %B174.8
+
+B174.8:
+  %exitcond.8.not = icmp eq i64 %.56.8, %arg.end
+  br i1 %exitcond.8.not, label %common.ret, label %B80
 }
 
 define i64 @check(ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, ptr %a8, ptr %a9) {

@@ -87,8 +87,10 @@ def to_record_batch(
             sum(row.next_offset - row.base_offset for run in runs for row in run.rows)
         ),
     )
-    left = _left(reads, len(columns.rows))
-    runs, _ = _divided(runs, len(columns.rows))
+    left: list[CheckedBatches] = []
+    if len(columns.rows) < sum(len(run.rows) for run in runs):
+        left = _left(reads, len(columns.rows))
+        runs, _ = _divided(runs, len(columns.rows))
     made = {name: _column(name, columns, runs) for name in names}
     batch = pa.RecordBatch.from_arrays(list(made.values()), schema=arrow_schema(names))
     if all(_is_whole(run) for run in runs):

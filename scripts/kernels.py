@@ -86,12 +86,7 @@ def render(kernel: Kernel) -> str:
         re.sub(r"^define .*?(?=i\d+ @)", "define internal ", one)
         for one in definition.findall(whole)
     ]
-    mangled = re.compile(rf"@_ZN\d+{module}\d+({'|'.join(names)})B\w*")
-    short: dict[str, str] = {}  # numba compiles a function again for arguments that are constants
-    for each in mangled.finditer("\n\n".join(found)):
-        number = sum(name.startswith(f"@compiled_{each[1]}.") for name in short.values())
-        short.setdefault(each[0], f"@compiled_{each[1]}.{number}")
-    text = mangled.sub(lambda each: short[each[0]].removesuffix(".0"), "\n\n".join(found))
+    text = _renamed("\n\n".join(sorted(found)), module, names)
     text = METADATA.sub("", NEWER_ATTRIBUTES.sub("", text))
     used = set(re.findall(r"@([\w.]+)", text)) - set(
         re.findall(r"^define .*?@([\w.]+)", text, re.M)
@@ -110,6 +105,21 @@ def render(kernel: Kernel) -> str:
     head = HEAD.format(source=kernel.source.name, version=numba.__version__)
     entry = ENTRY.format(name=names[-1], arguments=arguments)
     return "\n".join([head, *intrinsics, "", text, entry])
+
+
+def _renamed(text: str, module: str, names: list[str]) -> str:
+    """Give functions short names, and remove numbers that depend on the order of numba's work from
+    labels. numba compiles a function again for arguments that are constants."""
+    mangled = re.compile(rf"(?<=@)_ZN\d+{module}\d+({'|'.join(names)})B\d+v\d+(B\w*)")
+    kinds: dict[str, set[str]] = {}
+    for each in mangled.finditer(text):
+        kinds.setdefault(each[1], set()).add(each[2])
+
+    def short(each: re.Match[str]) -> str:
+        number = sorted(kinds[each[1]]).index(each[2])
+        return f"compiled_{each[1]}{number or ''}"
+
+    return re.sub(rf"(_ZN\d+{module}\w+?)B\d+v\d+B", r"\1B", mangled.sub(short, text))
 
 
 def _parsed(kernel: Kernel) -> ast.Module:

@@ -8,6 +8,7 @@ each exactly one if there are as many documents as values.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,12 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from bucketlog.log_format.arrow_building import flag_array, number_array, scalar_of
-from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.column import Column, Doubts, NotPlainError, text_array
 from bucketlog.replaying.compiled_json import can_compile, layout_of, parse_objects
 from bucketlog.replaying.json_limits import rows_beyond
+
+if TYPE_CHECKING:
+    from bucketlog.log_reader.decoder_choice import DecoderChoice
 
 _NEWLINE = scalar_of("\n", pa.string())
 JOINED_BYTES_MAX = 2**30
@@ -27,7 +30,7 @@ JOINED_BYTES_MAX = 2**30
 
 
 def json_parser(
-    column: Column, choice: DecoderChoice
+    column: Column, choice: "DecoderChoice"
 ) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
     """As `parse_json` for one column. The kernel is compiled if `choice` compiles decoders."""
     layout = layout_of(column)

@@ -68,6 +68,23 @@ def known(
     return -1, -1
 
 
+def member(
+    data: Bytes, at: int, end: int, plan: Filled, names: Bytes, fields: int, expected: int
+) -> tuple[int, int]:
+    """The field (-1: unknown) whose name with its quotes is at `at`, and where its value begins
+    (-1: doubt)."""
+    if at >= end or data[at] != 0x22:
+        return -1, -1
+    field, at = known(data, at + 1, end, plan, names, fields, expected)
+    if at < 0:
+        return -1, -1
+    at = space(data, at, end)
+    if at >= end or data[at] != 0x3A:
+        return -1, -1
+    at = space(data, at + 1, end)
+    return field, at if at < end else -1
+
+
 def real(
     data: Bytes,
     at: int,
@@ -180,16 +197,8 @@ def filled_row(
     if at < end and data[at] == 0x7D:
         return needed == 0 and space(data, at + 1, end) == end
     while True:
-        if at >= end or data[at] != 0x22:
-            return False
-        field, at = known(data, at + 1, end, plan, names, fields, expected)
+        field, at = member(data, at, end, plan, names, fields, expected)
         if at < 0:
-            return False
-        at = space(data, at, end)
-        if at >= end or data[at] != 0x3A:
-            return False
-        at = space(data, at + 1, end)
-        if at >= end:
             return False
         if field < 0:
             at = skipped(data, at, end, texts)

@@ -9,7 +9,7 @@ tombstone is a row without a value.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from bucketlog.client.schemas.registered import RegistryFormat
 from bucketlog.client.topic import Topic
 from bucketlog.log_format.arrow_building import number_array
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
-from bucketlog.log_reader.decoder_choice import PROCESS, DecoderChoice
 from bucketlog.replaying.column import (
     Column,
     NotPlainError,
@@ -32,6 +31,9 @@ from bucketlog.replaying.column import (
 )
 from bucketlog.replaying.framed_values import unframed
 from bucketlog.replaying.json_columns import json_parser, replaced
+
+if TYPE_CHECKING:
+    from bucketlog.log_reader.decoder_choice import DecoderChoice
 
 Layout = Literal["flat", "struct"]
 Part = Literal["key", "value"]
@@ -74,7 +76,7 @@ class _Decoder:
 
 class TypedTable:
     """How the stored columns of `topic` become typed ones. `columns` None: the usual ones. `choice`
-    says whether JSON is worth compiling a decoder.
+    says whether JSON is worth compiling a decoder; None: the choice of this process.
 
     Raises `ConfigurationError` if a type has no columns, or a column does not exist.
     """
@@ -84,13 +86,15 @@ class TypedTable:
         topic: Topic[Any, Any],
         layout: Layout,
         columns: Sequence[str] | None,
-        choice: DecoderChoice = PROCESS,
+        choice: "DecoderChoice | None" = None,
     ) -> None:
+        from bucketlog.log_reader.decoder_choice import PROCESS
+
         if layout not in ("flat", "struct"):
             raise ConfigurationError(f"layout {layout!r}", remedy='choose "flat" or "struct"')
         self._topic = topic
-        self._key = _decoder(topic.key_format, _column(topic, "key"), choice)
-        self._value = _decoder(topic.value_format, _column(topic, "value"), choice)
+        self._key = _decoder(topic.key_format, _column(topic, "key"), choice or PROCESS)
+        self._value = _decoder(topic.value_format, _column(topic, "value"), choice or PROCESS)
         self._is_flat = layout == "flat" and bool(self._value.column.fields)
         stored = _stored_types()
         known = {name: stored[source] for name, source in PLACE.items()}
@@ -221,7 +225,7 @@ def is_typed(topic: Topic[Any, Any]) -> bool:
     )
 
 
-def _decoder(chosen: Format[Any], column: Column, choice: DecoderChoice) -> _Decoder:
+def _decoder(chosen: Format[Any], column: Column, choice: "DecoderChoice") -> _Decoder:
     if isinstance(chosen, RawFormat):
         return _Decoder(column, same, lambda values: (values, None))
     if isinstance(chosen, TextFormat):
