@@ -5,8 +5,10 @@ second or two.
 """
 
 import importlib
-from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _OPTIMISED = 2
 
@@ -19,7 +21,7 @@ class MachineCode(NamedTuple):
     engine: Any
 
 
-def machine_code(source: Traversable, entry: str) -> MachineCode | None:
+def machine_code(source: "Traversable", entry: str) -> MachineCode | None:
     """The function `entry` of `source`. Returns None without llvmlite."""
     try:
         llvm: Any = importlib.import_module("llvmlite.binding")

@@ -80,7 +80,7 @@ def decoded_chunk(
 def _decoded_reads(
     reads: Sequence[CheckedBatches], names: Sequence[str], options: "ReadOptions"
 ) -> Generator[pa.RecordBatch, None, None]:
-    """One read after another."""
+    """Decode one read after another."""
     found = (
         decoded(
             read,

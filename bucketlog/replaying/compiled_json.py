@@ -8,7 +8,6 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ _NUMBERS = {"rows", "fields", "needed", "room"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How the kernel reads the fields of a column. `plan` has a row for each field, `names` the
+    """The kernel's view of a column's fields. `plan` has a row for each field, `names` the
     names, `needed` a bit for each field that must exist; `slots` counts fields by array."""
 
     column: Column
@@ -61,7 +60,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Result:
-    """What the kernel fills. Each slot is a row of its array."""
+    """Arrays that the kernel fills. Each slot is a row of its array."""
 
     ints: NDArray[np.int64]
     reals: NDArray[np.float64]
@@ -91,7 +90,7 @@ class _Result:
 
 
 def layout_of(column: Column) -> Layout | None:
-    """None if the kernel cannot decode the column."""
+    """Return the kernel's view of a column, or None if the kernel cannot decode the column."""
     kinds = [_kind(field.column) for field in column.fields]
     names = [field.json.encode(errors="replace") for field in column.fields]
     if column.plain is None or None in kinds or not 0 < len(kinds) <= FIELDS_MAX:
@@ -198,6 +197,8 @@ def _addresses(*arrays: NDArray[Any]) -> Sequence[int]:
 
 @cache
 def _kernel() -> Callable[..., int] | None:
+    from importlib.resources import files  # takes longer than a few records
+
     code = machine_code(files(__package__).joinpath("json_kernel.ll"), json_kernel.parse.__name__)
     if code is None:
         return None

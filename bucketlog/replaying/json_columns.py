@@ -32,7 +32,8 @@ JOINED_BYTES_MAX = 2**30
 def json_parser(
     column: Column, choice: "DecoderChoice"
 ) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
-    """As `parse_json` for one column. The kernel is compiled if `choice` compiles decoders."""
+    """Make a function that is `parse_json` for one column. The kernel is compiled if `choice`
+    compiles decoders."""
     layout = layout_of(column)
 
     def parse(values: pa.Array) -> tuple[pa.Array, pa.Array]:

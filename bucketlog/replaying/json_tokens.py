@@ -25,7 +25,7 @@ def space(data: Bytes, at: int, end: int) -> int:
 
 
 def utf8_bytes(data: Bytes, at: int, end: int) -> int:
-    """How many bytes the character at `at` has, which is not ASCII; 0 if it is not UTF-8."""
+    """The number of bytes of the character at `at`, which is not ASCII; 0 if it is not UTF-8."""
     first = data[at] & 0xFF
     if first < 0xC2 or first > 0xF4:
         return 0
@@ -51,7 +51,7 @@ def hex_digit(byte: int) -> int:
 
 
 def code_point(data: Bytes, at: int, end: int) -> int:
-    """Of the four hexadecimal digits at `at`; -1 for others and for surrogates."""
+    """The code point of four hexadecimal digits; -1 for other bytes and for surrogates."""
     if end - at < 4:
         return -1
     value = 0
@@ -192,7 +192,7 @@ def word(data: Bytes, at: int, end: int) -> int:
 
 
 def literal(data: Bytes, at: int, end: int) -> int:
-    """What is behind `null`, `true` or `false`, or -1."""
+    """The end of `null`, `true` or `false`, or -1."""
     found = word(data, at, end)
     if found in (_NULL, _TRUE):
         return at + 4
@@ -202,7 +202,7 @@ def literal(data: Bytes, at: int, end: int) -> int:
 
 
 def named(data: Bytes, at: int, end: int, out: Filled) -> int:
-    """What is behind a name and its colon, or -1."""
+    """The end of a name with its colon, or -1."""
     at = space(data, at, end)
     if at >= end or data[at] != 0x22:
         return -1
@@ -214,7 +214,7 @@ def named(data: Bytes, at: int, end: int, out: Filled) -> int:
 
 
 def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
-    """What is behind the value at `at`, or -1. Nothing is written to `out`."""
+    """The end of the value at `at`, or -1. Nothing is written to `out`."""
     objects, levels = 0, 0
     while True:
         at = space(data, at, end)

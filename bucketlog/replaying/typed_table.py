@@ -75,8 +75,8 @@ class _Decoder:
 
 
 class TypedTable:
-    """How the stored columns of `topic` become typed ones. `columns` None: the usual ones. `choice`
-    says whether JSON is worth compiling a decoder; None: the choice of this process.
+    """Makes typed columns of the stored columns of `topic`. `columns` None: the usual ones.
+    `choice` says whether JSON is worth compiling a decoder; None: the choice of this process.
 
     Raises `ConfigurationError` if a type has no columns, or a column does not exist.
     """
