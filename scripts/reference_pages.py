@@ -99,6 +99,8 @@ API_PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
             *("testing.bucketlog_consumer", "testing.bucketlog_records"),
             *("testing.cluster.Cluster", "testing.topics.TopicFactory"),
             *("testing.records.ConsumerFactory", "testing.records.RecordReader"),
+            *("testing.assertions.assert_published", "testing.faults.broker_paused"),
+            *("testing.faults.redis_paused", "testing.faults.stop_broker"),
         ),
     ),
     "errors": (

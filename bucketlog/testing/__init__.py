@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketlog.log_format.errors import BucketlogError
+from bucketlog.testing.assertions import assert_published
 from bucketlog.testing.cluster import Cluster, PluginSettings, add_options, error_text, running
+from bucketlog.testing.faults import broker_paused, redis_paused, stop_broker
 from bucketlog.testing.records import ConsumerFactory, RecordReader
 from bucketlog.testing.topics import TopicFactory, random_suffix
 
@@ -29,7 +31,16 @@ if TYPE_CHECKING:
     from bucketlog.client.producer import Producer
     from bucketlog.testing.sharing import SharedCluster
 
-__all__ = ["Cluster", "ConsumerFactory", "RecordReader", "TopicFactory"]
+__all__ = [
+    "Cluster",
+    "ConsumerFactory",
+    "RecordReader",
+    "TopicFactory",
+    "assert_published",
+    "broker_paused",
+    "redis_paused",
+    "stop_broker",
+]
 
 _SETTINGS = pytest.StashKey[PluginSettings]()
 _SHARED: "pytest.StashKey[SharedCluster]" = pytest.StashKey()
