@@ -202,6 +202,9 @@ def object_of(**fields: str) -> bytes:
 @example([object_of(real="9007199254740993", share="-0")])
 @example([object_of(real="123456789.123456789e-7", share="1e-200")])
 @example([object_of(at='"2024-02-29T12:30+01:00'), object_of()])
+@example([object_of(at='"1900-02-29T00:00Z"')])
+@example([object_of(text='"\n"'), object_of(text='"\0"')])
+@example([object_of() + b"}", object_of() + object_of(), object_of() + b"\0"])
 def test_a_row_is_doubtful_or_what_pydantic_gives(values: list[bytes]) -> None:
     try:
         found = sure_rows(values)
