@@ -19,16 +19,16 @@ EXTRA = "otel"
 
 
 class OpenTelemetry:
-    """Spans and metrics of the producers and consumers of a connection. Given to `connect` and
-    `aconnect` as `telemetry`.
+    """Recorder of the spans and metrics of a connection's producers and consumers. Pass it to
+    `connect` or `aconnect` as `telemetry`.
 
     The program installs and configures the SDK of OpenTelemetry. Without an SDK, no span and no
     metric is recorded. Producers write the context of the trace to the headers of records, as
     `traceparent` and `tracestate`. Consumers read it from there.
 
     Args:
-        tracer_provider: Receiver of the spans; None means the global tracer provider.
-        meter_provider: Receiver of the metrics; None means the global meter provider.
+        tracer_provider: Provider of the tracer; None means the global tracer provider.
+        meter_provider: Provider of the meter; None means the global meter provider.
         propagator: Writer and reader of the headers; None means the global propagator. By default,
             this is W3C Trace Context with Baggage.
 
@@ -57,8 +57,8 @@ class OpenTelemetry:
     def processing(
         self, record: "Record[Any, Any]", *, group: str | None = None
     ) -> AbstractContextManager[object]:
-        """Record the processing of one record: a span `process TOPIC`, which is current in the
-        block.
+        """Record the processing of one record as the span `process TOPIC`, which is current in a
+        `with` block.
 
         `process` does this by itself. Use this method in the body of a loop over a consumer. The
         context of the record's sender is the parent of the span. An exception of the block is
@@ -88,14 +88,14 @@ class OpenTelemetry:
         return TracedSends(self._instruments, client_id, injects=injects)
 
     def _reads(self, client_id: str, group: str | None) -> "TracedReads":
-        """`client_id` "": the spans do not name a client."""
+        """Make the recorder of a consumer. With `client_id` "", its spans do not name a client."""
         from bucketlog.client.traced_reads import TracedReads
 
         return TracedReads(self._instruments, client_id, group)
 
 
 def check_telemetry(given: object) -> None:
-    """Raises `ConfigurationError`."""
+    """Check the option `telemetry`. Raises `ConfigurationError`."""
     if given is not None and not isinstance(given, OpenTelemetry):
         raise ConfigurationError(
             f"telemetry is {given!r}", remedy="give telemetry=bucketlog.OpenTelemetry()"

@@ -1,7 +1,7 @@
 """The thread of an `AsyncProducer`, which serves librdkafka's delivery reports.
 
-Invariants: the thread sleeps while no record is on its way. It hands those that wait to the event
-loop once for each round of reports, not once for each record.
+Invariants: the thread sleeps while no record is on its way. It wakes waiters in the event loop once
+for each round of reports, not once for each record.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class ReportThread:
         advance: Callable[[], None],
     ) -> None:
         self.woken: list[Waiter] = []
-        """By reports of this round; only the thread adds to it."""
+        """Waiters that reports of this round wake. Only the thread adds to this list."""
         self._rounds: list[Waiter] = []
         self._outbox = outbox
         self._kafka = outbox.kafka
@@ -36,14 +36,14 @@ class ReportThread:
         self._line = line
         self._advance = advance
         self._resuming = False
-        """The loop was notified, and has not handled it yet."""
+        """The loop was notified, and has not handled the notification yet."""
         self._news = threading.Event()
         self._hurried = 0
         self._stopped = False
         threading.Thread(target=self._run, daemon=True, name="bucketlog reports").start()
 
     def wake(self) -> None:
-        """Something was queued."""
+        """Wake the thread, because something was queued."""
         if not self._news.is_set():
             self._news.set()
 
@@ -52,7 +52,7 @@ class ReportThread:
         self._news.set()
 
     async def round(self) -> None:
-        """Until the reports that are there have been served."""
+        """Wait until the thread has served the reports that are there."""
         waiter: Waiter = self._loop.create_future()
         self._rounds.append(waiter)
         self.wake()
@@ -85,7 +85,7 @@ class ReportThread:
         self._hand_over()
 
     def _hand_over(self) -> bool:
-        """False: the loop is closed."""
+        """Notify the loop, if it has work. Returns False if the loop is closed."""
         woken, self.woken = self.woken, []
         try:
             if self._is_loop_wanted(woken):

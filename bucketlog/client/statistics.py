@@ -71,7 +71,8 @@ class PartitionStatistics:
         fetched_bytes: Size of these records, in bytes.
         sent_records: Number of sent records.
         received_records: Number of received records.
-        lag_records: Number of offsets from the position to the end; None if it is not known.
+        lag_records: Number of offsets from the committed offset to the end; None if nothing is
+            committed, or if the end is not known.
         committed_offset: Committed offset; None if nothing is committed.
 
     Examples:
@@ -177,7 +178,7 @@ class LatestStatistics:
         self._found: Statistics | None = None
 
     def added_to(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a client, with the function that takes its statistics."""
+        """The settings of a client, with a function that takes its statistics."""
         if "statistics.interval.ms" not in config or "stats_cb" in config:
             return dict(config)
         take: Callable[[str], None] = self.take
@@ -199,7 +200,7 @@ def _brokers(found: dict[str, Any]) -> Iterator[BrokerStatistics]:
     for row in _rows(found, "brokers"):
         name = _text(row, "name")
         if _text(row, "source") in ("internal", "logical"):
-            continue  # places in librdkafka that are no servers
+            continue  # entries of librdkafka that are not servers
         yield BrokerStatistics(
             name=name,
             node_id=_known(row, "nodeid"),
@@ -259,7 +260,7 @@ def _text(row: dict[str, Any], name: str) -> str:
 
 
 def _known(row: dict[str, Any], name: str) -> int | None:
-    """A number from 0 on; librdkafka means "unknown" by a negative one."""
+    """The number, or None. A negative number of librdkafka means "unknown"."""
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return None

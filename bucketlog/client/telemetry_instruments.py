@@ -1,7 +1,7 @@
 """The tracer and the instruments of a connection, and the context in the headers of records.
 
-Headers come from other programs: values that are too long are ignored, and wrong values mean that
-a record has no context.
+Headers come from other programs. Values that are too long are ignored. A record with invalid values
+has no context.
 """
 
 import time
@@ -21,13 +21,13 @@ from bucketlog.version import package_version
 HEADER_BYTES_MAX = 8192
 """Limit of W3C Baggage. Longer headers are not read."""
 DESCRIPTION_CHARACTERS_MAX = 1000
-"""What is kept of an error: it may quote a record."""
+"""Longest description of an error in a span. The text of an error may quote a record."""
 
 Attributes: TypeAlias = dict[str, str | int | bool]
 
 
 class Instruments:
-    """Made once for each `OpenTelemetry`. Several threads may use it."""
+    """The tracer and the instruments of one `OpenTelemetry`. Several threads may use them."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Instruments:
         return found
 
     def context_of(self, carrier: Mapping[str, str], base: Context) -> Context:
-        """The context in a carrier, with what `base` has besides."""
+        """The context `base`, with the entries that the carrier has."""
         return self.propagator.extract(carrier, base) if carrier else base
 
     def creation_of(self, carrier: Mapping[str, str]) -> SpanContext | None:
@@ -93,13 +93,13 @@ class Instruments:
 
 
 class Stopwatch:
-    """Begins when it is made."""
+    """A measurement of a duration, which begins when the object is made."""
 
     __slots__ = ("_began", "began_ns")
 
     def __init__(self) -> None:
         self.began_ns = time.time_ns()
-        """Time of day."""
+        """The time of the begin, in nanoseconds since 1970."""
         self._began = time.perf_counter()
 
     def elapsed_s(self) -> float:
@@ -107,7 +107,7 @@ class Stopwatch:
 
 
 def error_type(error: BaseException) -> str:
-    """`error.type`: the code of an error of bucketlog, else the name of the class."""
+    """The value of `error.type`: the code of an error of bucketlog, else the name of the class."""
     if isinstance(error, BucketlogError):
         return error.code
     kind = type(error)

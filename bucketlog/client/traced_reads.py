@@ -1,7 +1,7 @@
 """Spans and metrics of consumers: receiving, processing, and commits that wait for a broker.
 
-The context in the headers of a record is the parent of the span that processes the record, and a
-link of the span that receives it.
+The context in a record's headers is the parent of the span that processes the record. The span that
+receives the record links to this context.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,7 +23,7 @@ R = TypeVar("R", bound="Sequence[Record[Any, Any]]")
 
 RECEIVE, PROCESS, COMMIT, SETTLE = "receive", "process", "commit", "settle"
 LINKS_MAX = 128
-"""Links of a span. The SDK of OpenTelemetry keeps as many by default."""
+"""Largest number of links of a span. By default, the SDK of OpenTelemetry has the same limit."""
 
 
 class TracedReads:
@@ -37,11 +37,11 @@ class TracedReads:
         self._client: Attributes = {names.CLIENT_ID: client_id} if client_id else {}
 
     def receiving(self) -> "ReceiveSpan":
-        """Begin to receive."""
+        """Begin a call that asks for records."""
         return ReceiveSpan(self)
 
     def received(self, poll: Callable[[], R]) -> R:
-        """Call, and record what was received."""
+        """Call `poll`, and record the span of the call."""
         receiving = self.receiving()
         try:
             records = poll()
@@ -52,13 +52,13 @@ class TracedReads:
         return records
 
     def processing(self, record: Record[Any, Any], *, attempt: int | None) -> "ProcessSpan":
-        """A context manager around the processing of a record. `attempt`: the number of this call
-        of a handler; None if the record was counted when it was received."""
+        """Make a context manager for the processing of a record. `attempt` is the number of this
+        call of a handler, or None if the record was counted when it was received."""
         return ProcessSpan(self, record, attempt)
 
     @contextmanager
     def continuing(self, record: Record[Any, Any]) -> Iterator[None]:
-        """In the block, the context of the record's sender is current."""
+        """Make the context of the record's sender current in the block."""
         carrier = self.instruments.carrier_of(record.headers)
         token = contexts.attach(self.instruments.context_of(carrier, contexts.get_current()))
         try:
@@ -68,7 +68,7 @@ class TracedReads:
 
     @contextmanager
     def committing(self, topics: Collection[str]) -> Iterator[None]:
-        """Around a commit of offsets of these topics."""
+        """Record the span of a block that commits offsets of these topics."""
         attributes = self.attributes(COMMIT, SETTLE, topics)
         timer = Stopwatch()
         with self.instruments.tracer.start_as_current_span(
@@ -88,7 +88,7 @@ class TracedReads:
                 self.instruments.operation_duration.record(timer.elapsed_s(), attributes)
 
     def attributes(self, name: str, kind: str, topics: Collection[str]) -> Attributes:
-        """Those of metrics and spans. A destination is named if there is only one."""
+        """The attributes of metrics and spans. They name a topic if there is only one."""
         found: Attributes = {
             **self._common,
             names.OPERATION_NAME: name,
@@ -103,7 +103,7 @@ class TracedReads:
 
 
 class ReceiveSpan:
-    """A call that asks for records. A call that returns none has no span."""
+    """A call that asks for records. A call that returns no records has no span."""
 
     def __init__(self, reads: TracedReads) -> None:
         self._reads = reads
@@ -162,8 +162,8 @@ class ReceiveSpan:
 
 
 class ProcessSpan:
-    """The span of the processing of one record, which is current in the block. An exception of the
-    block, or one that `fail` was given, is recorded."""
+    """The span of the processing of one record, which is current in the block. It records
+    an exception of the block, or the error that `fail` noted."""
 
     def __init__(self, reads: TracedReads, record: Record[Any, Any], attempt: int | None) -> None:
         self._reads = reads
@@ -172,7 +172,7 @@ class ProcessSpan:
         self._error: BaseException | None = None
 
     def fail(self, error: BaseException | None) -> None:
-        """Note how the processing ended; None means without an error."""
+        """Note the error that ended the processing; None means that there was no error."""
         self._error = error
 
     def __enter__(self) -> Self:
@@ -221,7 +221,7 @@ def _span_name(operation: str, topics: Collection[str]) -> str:
 
 
 def _links_of(creation: SpanContext | None, ambient: Context) -> list[Link]:
-    """To the record's creation, and to the span that was current, which is not the parent then."""
+    """Links to the span that created the record, and to the span that was current before."""
     if creation is None:
         return []
     current = trace.get_current_span(ambient).get_span_context()
@@ -229,7 +229,7 @@ def _links_of(creation: SpanContext | None, ambient: Context) -> list[Link]:
 
 
 def _links(instruments: Instruments, records: Sequence[Record[Any, Any]]) -> list[Link]:
-    """To the creation of the records; records that were sent together share it."""
+    """Links to the spans that created the records. Records that were sent together share a link."""
     seen: dict[tuple[tuple[str, str], ...], None] = {}
     links: list[Link] = []
     for record in records:

@@ -32,7 +32,7 @@ OPERATION = "send"
 
 
 class TracedSends:
-    """Recorder of one producer. `injects`: whether headers are added to records."""
+    """Recorder of one producer. It adds headers to records if `injects` is True."""
 
     def __init__(self, instruments: Instruments, client_id: str, *, injects: bool) -> None:
         self.instruments = instruments
@@ -40,7 +40,7 @@ class TracedSends:
         self.injects = injects
 
     def one(self, topic: str, partition: int | None, *, is_tombstone: bool) -> "SendSpan":
-        """Begin the span of one record. `partition`: as in `send`."""
+        """Begin the span of one record. `partition` is the argument of `send`."""
         more: Attributes = {}
         if partition is not None:
             more[names.PARTITION] = str(partition)
@@ -50,8 +50,8 @@ class TracedSends:
 
     @contextmanager
     def sending(self, record: Encoded, report: Report) -> Iterator[tuple[Encoded, Report]]:
-        """The record with its context, and its report, which also ends the span. An exception of
-        the block ends the span, too."""
+        """Give the block the record with its context, and a report that also ends the span. An
+        exception of the block ends the span, too."""
         topic, value, _, partition, _, _ = record
         span = self.one(topic, None if partition < 0 else partition, is_tombstone=value is None)
         try:
@@ -61,7 +61,7 @@ class TracedSends:
             raise
 
     def many(self, topic: Topic[Any, Any]) -> "SendManySpan":
-        """The span of many records, as a context manager around queueing them."""
+        """Begin the span of many records: a context manager for a block that queues them."""
         check_topic(topic)
         return SendManySpan(self, topic.name)
 
@@ -74,8 +74,9 @@ class TracedSends:
         key: Callable[[V], K] | None,
         check: Callable[[], None] = lambda: None,
     ) -> int:
-        """`send_many` of a producer: librdkafka takes headers only with single records. `check` is
-        called before each chunk."""
+        """Queue records one by one, because librdkafka takes headers only with single records.
+        `check` is called for each chunk, before its records are queued. Returns the number of
+        queued records."""
         with self.many(topic) as batch:
             ending = batch.reporting(report)
             for messages in encoded_chunks(topic, values, key):
@@ -86,7 +87,7 @@ class TracedSends:
 
 
 class _ProducerSpan:
-    """A span that is not ended yet, with the context that its records carry."""
+    """The span of a send, with the context that its records carry."""
 
     def __init__(self, sends: TracedSends, topic: str, more: Attributes) -> None:
         self._instruments = sends.instruments
@@ -98,7 +99,7 @@ class _ProducerSpan:
             names.OPERATION_TYPE: OPERATION,
             names.DESTINATION: topic,
         }
-        """Of the metrics."""
+        """The attributes of the metrics."""
         self._span = self._instruments.tracer.start_span(
             f"{OPERATION} {topic}",
             kind=SpanKind.PRODUCER,
@@ -106,7 +107,7 @@ class _ProducerSpan:
             start_time=self._timer.began_ns,
         )
         self._context = trace.set_span_in_context(self._span)
-        """That of the caller, with the span. Records carry it, and exemplars of metrics name it."""
+        """The caller's context with the span. Records carry it; exemplars of metrics name it."""
         self._ending = threading.Lock()
         self._is_ended = False
 
@@ -114,7 +115,7 @@ class _ProducerSpan:
         return self._instruments.headers_for(self._context) if self._injects else []
 
     def _end(self, error: BaseException | None) -> bool:
-        """False: it was ended before."""
+        """End the span. Returns False if the span had ended before."""
         with self._ending:
             if self._is_ended:
                 return False
@@ -132,7 +133,7 @@ class SendSpan(_ProducerSpan):
     """The span of one record."""
 
     def injected(self, record: Encoded) -> Encoded:
-        """The record with headers that carry the span's context, unless it has a context."""
+        """The record with headers for the span's context, unless the record has a context."""
         topic, value, key, partition, headers, timestamp_ms = record
         carrier = self._instruments.carrier_of(headers or ())
         creation = self._instruments.creation_of(carrier)
@@ -145,7 +146,7 @@ class SendSpan(_ProducerSpan):
         return topic, value, key, partition, [*(headers or ()), *added], timestamp_ms
 
     def reporting(self, report: Report) -> Report:
-        """`report`, after the end of the span."""
+        """A function that ends the span, and then calls `report`."""
 
         def end(error: KafkaError | None, message: Message) -> None:
             self.reported(error, message)
@@ -172,8 +173,8 @@ class SendSpan(_ProducerSpan):
 
 
 class SendManySpan(_ProducerSpan):
-    """The span of many records, all of which carry its context. A context manager: leaving the
-    block says that all are queued."""
+    """The span of many records, all of which carry its context. This is a context manager: at the
+    end of the block, all records are queued."""
 
     def __init__(self, sends: TracedSends, topic: str) -> None:
         super().__init__(sends, topic, {})
@@ -187,14 +188,14 @@ class SendManySpan(_ProducerSpan):
         self._is_complete = False
 
     def records(self, messages: list[dict[str, Any]]) -> Iterator[Encoded]:
-        """The records of a chunk, each with the headers. A record that was taken counts."""
+        """The records of a chunk, with headers. A record counts after the caller has taken it."""
         headers: list[tuple[str, HeaderValue]] | None = [*self._added] or None
         for message in messages:
             yield self._topic, message["value"], message.get("key"), -1, headers, NOW_MS
             self.queued += 1
 
     def reporting(self, report: Report) -> Report:
-        """`report`, which also counts for the span."""
+        """A function that counts the report for the span, and then calls `report`."""
 
         def count(error: KafkaError | None, message: Message) -> None:
             self._note(error)

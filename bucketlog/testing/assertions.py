@@ -22,7 +22,7 @@ class _Anything:
 ANY: Final = _Anything()
 WITHIN_S = 10.0
 PAUSE_S = 0.1
-"""Between two reads of the topic."""
+"""Time between two reads of the topic."""
 NEAREST = 5
 """Number of records that a message shows."""
 SHOWN_CHARACTERS = 200
@@ -96,7 +96,7 @@ class _Wanted(NamedTuple):
         return tuple(parts)
 
     def distance(self, record: "Record[Any, Any]") -> tuple[int, float]:
-        """Less is nearer: the number of different parts, then how unlike key and value are."""
+        """The number of different parts, then a number for key and value. Less is nearer."""
         likeness = sum(
             SequenceMatcher(None, _cut(wanted), _cut(actual), autojunk=False).ratio()
             for wanted, actual in ((self.value, _value(record)), (self.key, record.key))
@@ -117,7 +117,7 @@ class _Wanted(NamedTuple):
 def _read_until(
     log: "Log", topic: "str | Topic[Any, Any]", wanted: _Wanted, times: int | None, within_s: float
 ) -> "list[Record[Any, Any]]":
-    """The records of the topic, up to its end when there are enough of them, or at the deadline."""
+    """Read the topic to its end, again and again, until enough records match or time is up."""
     from bucketlog.client.topic import Topic
 
     typed: Topic[Any, Any] = Topic(topic) if isinstance(topic, str) else topic

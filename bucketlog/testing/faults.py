@@ -1,6 +1,6 @@
 """Faults of a cluster that runs on this machine, for tests of programs that must survive them.
 
-Invariants: a process that a block has paused runs again after the block, whatever ends the block.
+Invariants: a process that a block has paused runs again after the block, however the block ends.
 Only processes of the given cluster get a signal.
 """
 
@@ -22,7 +22,7 @@ PAUSE_S = 0.02
 
 
 class LocalCluster(Protocol):
-    """What has processes on this machine: an `EmbeddedCluster`, or the plugin's `Cluster`."""
+    """A cluster with processes on this machine: `EmbeddedCluster`, or the plugin's `Cluster`."""
 
     @property
     def pids(self) -> Mapping[str, int]: ...
