@@ -1,7 +1,7 @@
-"""Kernels in LLVM's intermediate representation become machine code.
+"""Machine code of kernels, which are files of LLVM's intermediate representation.
 
-`scripts/kernels.py` writes the representation. LLVM compiles it at its first use, in a tenth of a
-second or two.
+`scripts/kernels.py` writes the files. LLVM compiles a kernel at its first use. This takes at most
+about 0.2 seconds.
 """
 
 import importlib
@@ -14,15 +14,15 @@ _OPTIMISED = 2
 
 
 class MachineCode(NamedTuple):
-    """`address` of a C function. It is valid only during the lifetime of `engine`, which owns the
-    code."""
+    """The address of a C function. The address is valid only during the lifetime of `engine`, which
+    owns the code."""
 
     address: int
     engine: Any
 
 
 def machine_code(source: "Traversable", entry: str) -> MachineCode | None:
-    """The function `entry` of `source`. Returns None without llvmlite."""
+    """Compile the function `entry` of `source`. Returns None if llvmlite is not installed."""
     try:
         llvm: Any = importlib.import_module("llvmlite.binding")
     except ImportError:

@@ -37,9 +37,9 @@ from bucketlog.replaying.json_kernel import (
 )
 
 TEXT_BYTES_MAX = 32 * 1024 * 1024
-"""Bytes that are reserved for all texts of one call. More values are decoded in several calls."""
+"""Largest size of the texts of one call, in bytes. More values are decoded in several calls."""
 _ARRAYS = {TEXT: 0, INTEGER: 1, INSTANT: 1, LOCAL: 1, REAL: 2, FLAG: 3}
-"""Kinds that share an array of results."""
+"""The number of the array of results by kind. Several kinds share an array."""
 _POWERS = np.array([10.0**power for power in range(POWERS)], np.float64)
 _ARGUMENTS = "data ends rows fields needed plan names ints reals flags text_ends texts room valid"
 _ARGUMENTS += " doubts hard used powers"
@@ -48,8 +48,8 @@ _NUMBERS = {"rows", "fields", "needed", "room"}
 
 @dataclass(frozen=True)
 class Layout:
-    """The kernel's view of a column's fields. `plan` has a row for each field, `names` the
-    names, `needed` a bit for each field that must exist; `slots` counts fields by array."""
+    """The kernel's view of a column's fields. `plan` has a row for each field, and `names` has the
+    names. `needed` has a bit for each field that must exist. `slots` counts the fields by array."""
 
     column: Column
     plan: NDArray[np.int64]
@@ -120,13 +120,13 @@ def _kind(column: Column) -> int | None:
 
 
 def can_compile() -> bool:
-    """Compile the kernel, if llvmlite is installed."""
+    """Compile the kernel. Returns False if llvmlite is not installed."""
     return _kernel() is not None
 
 
 def parse_objects(values: pa.Array, layout: Layout) -> tuple[pa.StructArray, pa.Array]:
-    """The column of `values` (binary, no null), and the doubtful rows, as an array of booleans.
-    Raises `NotPlainError`. Needs `can_compile()`."""
+    """Decode `values` (binary, no null). Returns the column, and an array of booleans that marks
+    the doubtful rows. Raises `NotPlainError`. Needs `can_compile()`."""
     ends = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset)
     room = int(ends[-1] - ends[0])
     if room * layout.slots[0] > TEXT_BYTES_MAX and len(values) > 1:
@@ -182,7 +182,7 @@ def _field(number: int, layout: Layout, result: _Result, doubts: Doubts) -> pa.A
 
 
 def _read_hard(data: pa.Buffer, layout: Layout, result: _Result) -> None:
-    """Doubles with many digits, or with large exponents: pyarrow rounds them correctly."""
+    """Read doubles with many digits or large exponents by pyarrow, which rounds them correctly."""
     hard = result.hard[: result.used[-1]]
     bounds = np.ascontiguousarray(hard[:, [HARD_AT, HARD_END]], np.int32)
     spans = pa.StringArray.from_buffers(2 * len(hard) - 1, pa.py_buffer(bounds), data)
@@ -197,7 +197,7 @@ def _addresses(*arrays: NDArray[Any]) -> Sequence[int]:
 
 @cache
 def _kernel() -> Callable[..., int] | None:
-    from importlib.resources import files  # takes longer than a few records
+    from importlib.resources import files  # slower than decoding a few records
 
     code = machine_code(files(__package__).joinpath("json_kernel.ll"), json_kernel.parse.__name__)
     if code is None:
@@ -207,6 +207,6 @@ def _kernel() -> Callable[..., int] | None:
 
     def parse(*arguments: int) -> int:
         found: int = function(*arguments)
-        return found if code.engine else 0  # keeps the code
+        return found if code.engine else 0  # the function needs the engine
 
     return parse

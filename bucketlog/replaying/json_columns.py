@@ -2,9 +2,9 @@
 
 The kernel decodes objects of simple fields, and pyarrow decodes the rows that the kernel doubts.
 Invariant of the reader: each row comes from its own record. The values are joined by newlines. Each
-begins with `{` and ends with `}`, and `}`, newline, `{` can only be between two JSON documents: a
-string with a newline inside is an error of the reader. So each value has at least one document, and
-each exactly one if there are as many documents as values.
+begins with `{` and ends with `}`. The sequence `}`, newline, `{` can only be between two JSON
+documents, because a string with a newline inside is an error of the reader. So each value has at
+least one document, and each exactly one if there are as many documents as values.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ JOINED_BYTES_MAX = 2**30
 def json_parser(
     column: Column, choice: "DecoderChoice"
 ) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
-    """Make a function that is `parse_json` for one column. The kernel is compiled if `choice`
-    compiles decoders."""
+    """Make a function that decodes values of one column, as `parse_json` does. It compiles the
+    kernel if `choice` compiles decoders."""
     layout = layout_of(column)
 
     def parse(values: pa.Array) -> tuple[pa.Array, pa.Array]:

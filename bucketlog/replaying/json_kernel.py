@@ -2,9 +2,9 @@
 
 `scripts/kernels.py` compiles this file and `json_tokens.py` with numba into LLVM's intermediate
 representation, under the rules of `log_format/record_kernel.py`. Invariants: a row that `parse`
-does not doubt is one JSON object by RFC 8259 with every field once, in the form that its kind
-takes, and nothing behind it. Reads end at the value's end, and a field's texts are never longer
-than all values.
+does not doubt is one JSON object by RFC 8259, with nothing behind it. The object has each field at
+most once, and each needed field, in the form that the field's kind takes. Reads end at the value's
+end. A field's texts are never longer than all values.
 """
 
 from bucketlog.replaying.json_tokens import (
@@ -22,11 +22,11 @@ from bucketlog.replaying.json_tokens import (
 TEXT, INTEGER, REAL, FLAG, INSTANT, LOCAL = range(6)
 """Kinds of fields. INSTANT and LOCAL are microseconds since 1970, with and without a zone."""
 KIND, NAME_AT, NAME_BYTES, OPTIONAL, MAY_MISS, SLOT, PLAN_COLUMNS = range(7)
-"""Columns of a field's row in `plan`. SLOT counts the fields of the same array of results."""
+"""Columns of a field's row in `plan`. SLOT is the field's row in its array of results."""
 FIELDS_MAX = 60
-"""The fields that a row has had are bits of one integer."""
+"""Limit of the fields: one integer has a bit for each field that a row had."""
 HARD_ROW, HARD_FIELD, HARD_AT, HARD_END, HARD_COLUMNS = range(5)
-"""Columns of `hard`: numbers that need more care than one multiplication, and where they are."""
+"""Columns of `hard`: the places of numbers that one multiplication cannot make exactly."""
 POWERS = 23
 """10**0 to 10**22 are exact as doubles."""
 
@@ -34,7 +34,7 @@ _EXACT_MAX = 2**53
 
 
 def is_named(data: Bytes, at: int, end: int, plan: Filled, names: Bytes, field: int) -> bool:
-    """Whether the name of `field` and a quote are at `at`."""
+    """Return True if the name of `field` and a quote are at `at`."""
     row = field * PLAN_COLUMNS
     first, count = plan[row + NAME_AT], plan[row + NAME_BYTES]
     if count >= end - at or data[at + count] != 0x22:
@@ -48,8 +48,8 @@ def is_named(data: Bytes, at: int, end: int, plan: Filled, names: Bytes, field: 
 def known(
     data: Bytes, at: int, end: int, plan: Filled, names: Bytes, fields: int, expected: int
 ) -> tuple[int, int]:
-    """The field (-1: unknown) whose name begins at `at`, and what is behind its quote (-1: doubt,
-    also for escapes)."""
+    """The field (-1: unknown) whose name begins at `at`, and the place behind the name's quote
+    (-1: doubt, also for escapes)."""
     if expected < fields and is_named(data, at, end, plan, names, expected):
         return expected, at + plan[expected * PLAN_COLUMNS + NAME_BYTES] + 1
     for field in range(fields):
@@ -71,7 +71,7 @@ def known(
 def member(
     data: Bytes, at: int, end: int, plan: Filled, names: Bytes, fields: int, expected: int
 ) -> tuple[int, int]:
-    """The field (-1: unknown) whose name with its quotes is at `at`, and where its value begins
+    """The field (-1: unknown) whose name with its quotes is at `at`, and the place of its value
     (-1: doubt)."""
     if at >= end or data[at] != 0x22:
         return -1, -1
@@ -98,7 +98,7 @@ def real(
     used: Filled,
     hards: int,
 ) -> int:
-    """Write the double at `at`, or note that it is hard. Returns what is behind it, or -1."""
+    """Write the double at `at`, or note that it is hard. Returns the place behind it, or -1."""
     mantissa, scale, form, behind = number(data, at, end)
     if behind < 0 or form & 4 or form == 2:
         return -1
@@ -136,7 +136,7 @@ def valued(
     used: Filled,
     powers: Filled,
 ) -> int:
-    """Write the value at `at`, which is in the object. Returns what is behind it, or -1."""
+    """Write the value at `at`, which is in the object. Returns the place behind it, or -1."""
     spec = field * PLAN_COLUMNS
     kind, slot = plan[spec + KIND], plan[spec + SLOT]
     byte = data[at] & 0xFF
@@ -258,9 +258,10 @@ def parse(
     used: Filled,
     powers: Filled,
 ) -> int:
-    """Fill the columns from the values `data[ends[row]:ends[row + 1]]`. `valid`, `doubts`, `used`
-    and the first of each field's `text_ends` are zero before. `used` gets the bytes of each text,
-    and behind `fields` the number of rows in `hard`. Returns the number of doubtful rows."""
+    """Fill the columns from the values `data[ends[row]:ends[row + 1]]`. Before the
+    call, `valid`, `doubts`, `used` and the first of each field's `text_ends` are zero. `used` gets
+    the size of each text field, and at `fields` the number of rows in `hard`. Returns the number of
+    doubtful rows."""
     doubtful = 0
     for row in range(rows):
         begin, end, hards = ends[row] + 0, ends[row + 1] + 0, used[fields]

@@ -1,8 +1,8 @@
-"""The tokens of JSON: the part of `json_kernel` that knows no fields.
+"""The tokens of JSON: the part of `json_kernel` that does not depend on fields.
 
-The rules are those of `log_format/record_kernel.py`. Invariants: what a function accepts follows
-RFC 8259, and RFC 3629 for UTF-8. Reads end at `end`. -1 is doubt: the bytes may be invalid, or
-unusual, such as long numbers, deep values and surrogates.
+The rules are those of `log_format/record_kernel.py`. Invariants: accepted bytes follow RFC 8259,
+and RFC 3629 for UTF-8. Reads end at `end`. The result -1 is doubt: the bytes may be invalid, or
+unusual. Long numbers, deep values and surrogates are unusual.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Filled: TypeAlias = Any
 
 
 def space(data: Bytes, at: int, end: int) -> int:
-    """The first byte that is not whitespace."""
+    """The place of the first byte that is not whitespace."""
     while at < end and (data[at] == 0x20 or data[at] == 0x0A or data[at] == 0x0D or data[at] == 9):
         at += 1
     return at
@@ -100,8 +100,8 @@ def escape(data: Bytes, at: int, end: int) -> int:
 
 
 def text(data: Bytes, at: int, end: int, out: Filled, to: int, keep: int) -> tuple[int, int]:
-    """Copy the string whose first quote is before `at`, if it is to be kept. Returns what is behind
-    the last quote (-1: doubt), and the end of the copy, which is never longer."""
+    """Read the string whose first quote is before `at`, and copy it if `keep` is 1. Returns the
+    place behind the last quote (-1: doubt), and the end of the copy. The copy is never longer."""
     while at < end:
         byte = data[at] & 0xFF
         if byte == 0x22:
@@ -133,8 +133,8 @@ def text(data: Bytes, at: int, end: int, out: Filled, to: int, keep: int) -> tup
 
 
 def number(data: Bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """Mantissa, decimal exponent, form and end (-1: doubt) of a number. Form: bit 0 has a fraction
-    or an exponent, bit 1 has more digits than the mantissa, bit 2 is a negative zero."""
+    """Mantissa, decimal exponent, form and end (-1: doubt) of a number. Bits of the form:
+    0 is a fraction or an exponent, 1 is too many digits for the mantissa, 2 is a negative zero."""
     begin, form, mantissa, used, scale = at, 0, 0, 0, 0
     is_negative = at < end and data[at] == 0x2D
     if is_negative:
@@ -263,7 +263,7 @@ def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
 
 
 def digits(data: Bytes, at: int, count: int) -> int:
-    """The number of `count` digits at `at`; far below zero for other bytes."""
+    """The number of `count` digits at `at`, or `_NO_DAY` for other bytes."""
     value = 0
     for more in range(count):
         byte = data[at + more] & 0xFF
@@ -274,7 +274,7 @@ def digits(data: Bytes, at: int, count: int) -> int:
 
 
 def days(year: int, month: int, day: int) -> int:
-    """Since 1970, or `_NO_DAY` for a day that does not exist. The year is at least 1."""
+    """Days since 1970, or `_NO_DAY` for a day that does not exist. The year is at least 1."""
     if month < 1 or month > 12 or day < 1:
         return _NO_DAY
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -290,7 +290,7 @@ def days(year: int, month: int, day: int) -> int:
 
 def clock(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Microseconds of the day of a time such as 12:30, 12:30:59 or 12:30:59.123456, and its end.
-    The time is not the value's end."""
+    Other bytes of the value follow the time."""
     hour, minute = digits(data, at, 2), digits(data, at + 3, 2)
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or data[at + 2] != 0x3A:
         return 0, -1
@@ -332,7 +332,7 @@ def zone(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def moment(data: Bytes, at: int, end: int, zoned: int) -> tuple[int, int]:
-    """Microseconds since 1970 of the string whose first quote is before `at`, and what is behind
+    """Microseconds since 1970 of the string whose first quote is before `at`, and the place behind
     its last quote (-1: doubt)."""
     if end - at < 17 or data[at + 4] != 0x2D or data[at + 7] != 0x2D:
         return 0, -1

@@ -75,8 +75,8 @@ class _Decoder:
 
 
 class TypedTable:
-    """Makes typed columns of the stored columns of `topic`. `columns` None: the usual ones.
-    `choice` says whether JSON is worth compiling a decoder; None: the choice of this process.
+    """Maker of typed columns from the stored columns of `topic`. `columns` None means the usual
+    columns. `choice` decides about compiling a decoder of JSON; None means the process's choice.
 
     Raises `ConfigurationError` if a type has no columns, or a column does not exist.
     """
@@ -242,7 +242,7 @@ def _decoder(chosen: Format[Any], column: Column, choice: "DecoderChoice") -> _D
 def _framed_parser(
     chosen: RegistryFormat[Any], parse: Callable[[pa.Array], tuple[pa.Array, pa.Array]]
 ) -> Callable[[pa.Array], tuple[pa.Array, pa.Array]]:
-    """`parse` raises `NotPlainError`, also if a schema cannot be read: the record is named then."""
+    """Make `parse` for framed values. It raises `NotPlainError`, also for an unreadable schema."""
 
     def unframe_and_parse(values: pa.Array) -> tuple[pa.Array, pa.Array]:
         try:
