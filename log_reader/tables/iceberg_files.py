@@ -28,7 +28,7 @@ _METRICS_OF_COLUMN = f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}."
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """What a task must know of a table to write its files; travels from the driver to the tasks.
+    """The knowledge of a table that tasks need to write its files. The driver sends it to them.
 
     `io_properties` may have credentials. `buffer_bytes_max` is of rows as Arrow holds them.
     """
@@ -76,15 +76,16 @@ class TableFileWriter:
         try:
             self._files += _written(self._metadata, self._schema, self._io, self._waiting)
         except UnicodeEncodeError:
-            # PyIceberg makes an upper bound of the first letters by taking the next letter for the
-            # last one. After U+D7FF, this is half of a surrogate pair. The file becomes an orphan.
+            # PyIceberg makes an upper bound of a string's first letters: it replaces the last of
+            # them by the next letter. The next letter after U+D7FF is half of a surrogate pair,
+            # which UTF-8 cannot encode. The file of the failed attempt becomes an orphan.
             plain = _without_bounds(self._metadata)
             self._files += _written(plain, self._schema, self._io, self._waiting)
         self._waiting, self._waiting_bytes = [], 0
 
 
 def _without_bounds(metadata: TableMetadata) -> TableMetadata:
-    """Columns have counts, and neither minima nor maxima."""
+    """The metadata, with the setting that columns have counts, but neither minima nor maxima."""
     kept = {
         name: value
         for name, value in metadata.properties.items()
@@ -125,7 +126,7 @@ def packed_file(file: DataFile) -> bytes:
 
 
 def unpacked_file(data: bytes) -> DataFile:
-    """From a task of the driver's own job: it is trusted."""
+    """Read a file's description from a task. The driver trusts the tasks of its job."""
     file = pickle.loads(data)
     assert isinstance(file, DataFile)
     return file

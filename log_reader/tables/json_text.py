@@ -1,8 +1,9 @@
 """The value of a record as one JSON object, read strictly. Pure.
 
 Invariants: the object is the whole value, by RFC 8259: UTF-8 without a byte order mark, one object
-with nothing behind it, no name twice. Numbers keep all their digits, as int or Decimal. Limits are
-those below, and not those of the interpreter: every worker accepts the same values.
+with nothing behind it, no name twice. Numbers keep all their digits, as int or Decimal. The limits
+are constants of this module, and do not depend on the interpreter: all workers accept the same
+values.
 """
 
 import json
@@ -13,10 +14,10 @@ from typing import Any, NoReturn
 from bucketlog.log_format.errors import InvalidDataError
 
 DIGITS_MAX = 400
-"""Of a number as it is written; each conversion limits them further."""
+"""Largest number of digits of a number as it is written. Conversions have lower limits."""
 NESTING_MAX = 500
-"""Objects and arrays inside each other. Python's own limit depends on its version and on the depth
-of the caller's stack, and is higher."""
+"""Largest number of objects and arrays inside each other. Python's own limit is higher. It depends
+on Python's version and on the depth of the caller's stack."""
 _REASON_LETTERS = 200
 _TOO_DEEP = f"the value is nested too deeply: more than {NESTING_MAX} levels"
 
@@ -57,7 +58,7 @@ def parse_object(value: bytes) -> dict[str, Any]:
 
 
 def _check_nesting(found: dict[str, Any]) -> None:
-    """Level by level, in time linear in the size of the value."""
+    """Check one level after another, in time linear in the size of the value."""
     level: list[Any] = [found]
     for _ in range(NESTING_MAX):
         level = [
@@ -72,7 +73,7 @@ def _check_nesting(found: dict[str, Any]) -> None:
 
 
 def kind_of(found: object) -> str:
-    """What JSON calls the type of a value."""
+    """JSON's name for the type of a value."""
     match found:
         case None:
             return "null"

@@ -1,10 +1,10 @@
 """Records become rows of a table, or dead letters. Spark-free.
 
 Invariants: each record becomes one row or one dead letter. A record without a value (a tombstone)
-is a row without fields, marked by `_log_tombstone`. Whether a record is a dead letter depends on
-its value, its timestamp, the fields and the rules alone, so every attempt of a task decides in the
-same way. A timestamp that no calendar has (of a producer that wrote microseconds as milliseconds)
-makes a dead letter, too, and is null wherever the record is kept.
+is a row without fields, marked by `_log_tombstone`. The decision about a dead letter depends only
+on the record's value and timestamp, the fields and the rules. So every attempt of a task decides in
+the same way. A timestamp outside the years 1 to 9999 makes a dead letter, too, and is null wherever
+the record is kept. Producers that write microseconds as milliseconds make such timestamps.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from bucketlog.log_reader.tables.json_text import BadValueError, parse_object, s
 
 BadRecords: TypeAlias = Literal["fail", "dead-letter", "null"]
 SOURCE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
-"""Of the log, what rows are made of."""
+"""Columns of the log that rows are made of."""
 TOMBSTONE = "_log_tombstone"
 DAY = "day"
 BATCH = "_ingest_batch"
-"""Of Iceberg tables alone."""
+"""A column that only Iceberg tables have."""
 _MOMENT = pa.timestamp("us", tz="UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-"""Of the years 1 to 9999, which engines and their calendars have in common."""
+"""The last microsecond of the years 1 to 9999, which the calendars of all engines have."""
 LINEAGE = pa.schema(
     [
         ("_log_topic", pa.string()),
@@ -54,8 +54,8 @@ _REMEDY = (
 @dataclass(frozen=True, slots=True)
 class RowShape:
     """`day_from`: the field whose day partitions the rows; None is the record's timestamp.
-    `bad_records`: whether a value that does not fit ends the run, becomes a dead letter, or a row
-    whose fields are null where they do not fit."""
+    `bad_records` is the rule for values that do not fit: such a value ends the run, becomes a dead
+    letter, or becomes a row. In this row, fields that do not fit are null."""
 
     fields: pa.Schema
     day_from: str | None = None
@@ -85,7 +85,7 @@ class RowShape:
 
     @property
     def columns(self) -> pa.Schema:
-        """Of a row, without `BATCH`."""
+        """Columns of each row, without `BATCH`."""
         last = [pa.field(TOMBSTONE, pa.bool_()), pa.field(DAY, pa.date32())]
         return pa.schema([*self.fields, *LINEAGE, *last])
 
@@ -179,7 +179,7 @@ def _or_null(convert: Convert, found: Any) -> Any:
 
 
 def _with_calendar_times(records: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, str]]:
-    """Records whose timestamp is null if it is outside the years 1 to 9999, and the reasons."""
+    """The records, with null for timestamps outside the years 1 to 9999, and reasons by row."""
     times = records.column("timestamp").cast(_MOMENT)
     numbers = times.view(pa.int64())
     fits = pc.and_(
