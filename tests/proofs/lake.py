@@ -17,8 +17,10 @@ READ_SHORT, READ_FULL = 1_000, 400_000
 
 
 def prove_dead_letters(short: bool) -> Figures:
-    """Of bad records among good ones, each is a dead letter with its bytes and the reason, and each
-    good record is in the Iceberg table once."""
+    """Bad records become dead letters, and good records become rows of an Iceberg table.
+
+    Each dead letter has the record's bytes and a reason. Each good record is in the table once.
+    """
     store, records = (Store.FILE, GOOD_SHORT) if short else (Store.MINIO, GOOD_FULL)
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
         found = dead_letters(Path(folder), store, records=records, planted=PLANTED, seed=5)
@@ -26,8 +28,10 @@ def prove_dead_letters(short: bool) -> Figures:
 
 
 def prove_evolution(short: bool) -> Figures:
-    """Jobs of ten versions of a schema ingest a topic with records of all versions: the table, each
-    snapshot and an old reader have what follows from the records."""
+    """Jobs of ten versions of a schema ingest a topic with records of all versions.
+
+    The table, each snapshot and an old reader have the rows that follow from the records.
+    """
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
         records = EVOLVED_SHORT if short else EVOLVED_FULL
         found = evolution(Path(folder), minio=not short, records=records, seed=6)
@@ -35,8 +39,10 @@ def prove_evolution(short: bool) -> Figures:
 
 
 def prove_lake_readers(short: bool) -> Figures:
-    """Spark, PyIceberg, DuckDB and Polars read the same rows of an Iceberg table that has deletes,
-    an overwrite and an evolved schema."""
+    """Spark, PyIceberg, DuckDB and Polars read the same rows of an Iceberg table.
+
+    The table has deletes, an overwrite and an evolved schema.
+    """
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
         records = READ_SHORT if short else READ_FULL
         found = lake_readers(Path(folder), minio=not short, records=records, seed=7)

@@ -18,7 +18,7 @@ SCHEMA = (
 )
 START = datetime(2024, 2, 28, 23, 0, tzinfo=UTC)
 LATE_MS = 1_709_209_800_000_000
-"""A record's timestamp of a producer that writes microseconds: the year 56132."""
+"""The timestamp of a producer that writes microseconds as milliseconds: the year 56132."""
 Row: TypeAlias = dict[str, Any]
 Texts: TypeAlias = dict[str, str]
 """The JSON text of each field."""
@@ -37,7 +37,8 @@ def good(number: int) -> Good:
 
 
 def _fields(number: int) -> tuple[Row, Texts]:
-    """Now and then, fields are null or missing, and others are there."""
+    """The row of a number, and the texts of its fields. In some values, fields are null, missing or
+    unknown."""
     at = START + timedelta(milliseconds=number)
     local = at.replace(tzinfo=None) + timedelta(microseconds=number % 1000)
     data = number.to_bytes(8, "big")
@@ -97,8 +98,8 @@ def _document(texts: Mapping[str, str]) -> bytes:
 
 
 class Bad(NamedTuple):
-    """A value that does not fit. `reason` is a part of the reason. `timestamp_ms` None: the
-    timestamp of the record is an ordinary one."""
+    """A value that does not fit. The dead letter's reason contains `reason`. `timestamp_ms` None
+    means an ordinary timestamp."""
 
     kind: str
     value: bytes
@@ -174,7 +175,7 @@ KINDS = (*_FIELDS, *_DOCUMENTS, UNTIMELY)
 
 
 def bad(kind: str, number: int, chance: Random) -> Bad:
-    """A value of the kind, else like `good(number)`."""
+    """Make a value of the kind, which otherwise is the value of `good(number)`."""
     _, texts = _fields(number)
     if kind in _FIELDS:
         field, text, path = _FIELDS[kind]

@@ -48,7 +48,7 @@ class Letter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFigures:
-    """`reported` are the dead letters by the reports of the runs."""
+    """Figures of the scenario. `reported` counts the dead letters that the runs report."""
 
     good: int
     bad: int
@@ -68,7 +68,7 @@ class DeadLetterFigures:
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """By place: the numbers of good records, and what was planted. `ends` are by partition."""
+    """Good records' numbers and bad records, both by place, and the ends of the partitions."""
 
     numbers: Mapping[Place, int]
     planted: Mapping[Place, Bad]
@@ -76,7 +76,7 @@ class Produced:
 
 
 class Problems:
-    """The first ones in full, and how many there are."""
+    """The first problems in full, and the number of all problems."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -93,7 +93,7 @@ class Problems:
 
 
 def letter_problems(planted: Mapping[Place, Bad], letters: Iterable[Letter]) -> list[str]:
-    """What is wrong with the dead letters. Pure."""
+    """Compare the dead letters with the bad records. Returns the problems. Pure."""
     problems = Problems()
     seen: Counter[Place] = Counter()
     for letter in letters:
@@ -117,7 +117,8 @@ def row_problems(
     rows: Iterable[tuple[Place, Row]],
     expected: Callable[[int], Row] = lambda number: good(number).row,
 ) -> list[str]:
-    """What is wrong with the table's rows. `expected` makes the row of a number. Pure."""
+    """Compare the table's rows with the good records. Returns the problems. `expected` makes the
+    row of a number. Pure."""
     problems = Problems()
     seen: set[Place] = set()
     for place, row in rows:
@@ -137,7 +138,8 @@ def row_problems(
 def dead_letters(
     folder: Path, store: Store, *, records: int, planted: int, seed: int
 ) -> DeadLetterFigures:
-    """`records` good records and `planted` bad ones, of all kinds. Nothing is left running."""
+    """Produce and ingest `records` good records and `planted` bad ones, of all kinds. Nothing is
+    left running."""
     began = time.perf_counter()
     with running_cluster(1, store=store, settings=SETTINGS) as cluster:
         if cluster.store is not None:
@@ -171,7 +173,8 @@ def dead_letters(
 
 
 def _produce(bootstrap: str, records: int, planted: int, chance: Random) -> Produced:
-    """Offsets follow from the order within a partition, and are compared with the brokers'."""
+    """Produce the records. Their offsets follow from the order within a partition. The ends are
+    compared with the brokers' offsets."""
     total = records + planted
     places = enumerate(chance.sample(range(total), planted))
     where = {at: KINDS[index % len(KINDS)] for index, at in places}
@@ -227,7 +230,7 @@ def _produce(bootstrap: str, records: int, planted: int, chance: Random) -> Prod
 
 
 def _runs(lake: LakeSession, url: str, produced: Produced, total: int) -> Iterator[Any]:
-    """Until a run has reached the ends of all partitions."""
+    """Run the ingest until a run has reached the ends of all partitions."""
     deadline = Deadline("the ingest reaches the end of the log")
     ends: dict[int, int] = {}
     while ends != produced.ends:
@@ -251,7 +254,7 @@ def letters_of(lake: LakeSession) -> Iterator[Letter]:
 
 
 def _rows(lake: LakeSession) -> Iterator[tuple[Place, Row]]:
-    """By PyIceberg, file by file."""
+    """Read the table with PyIceberg, one Arrow batch at a time."""
     table = lake.catalog.load_table(TABLE)
     hidden = {*LINEAGE.names, "_log_tombstone", "day", "_ingest_batch"}
     with closing(table.scan().to_arrow_batch_reader()) as batches:

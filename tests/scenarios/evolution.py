@@ -1,7 +1,7 @@
 """Ten versions of a schema in one topic, ingested into one Iceberg table by jobs of each version.
 
-At full size, from the repository's root: `make prove WHAT=evolution`. What the table must have is
-computed from the records, without the code of the ingest: `Fold`.
+At full size, from the repository's root: `make prove WHAT=evolution`. `Fold` computes the expected
+table from the records, without the code of the ingest.
 """
 
 import json
@@ -67,9 +67,9 @@ VERSIONS: tuple[Version, ...] = (
     _LAST,
 )
 ORDER = (0, 2, 1, 4, 3, 6, 5, 9, 7, 8)
-"""The version of each run: some know less than the one before."""
+"""The version of each run. Some versions are older than the version of the run before."""
 MADE = "CREATE TABLE {table} (id int NOT NULL, note string NOT NULL, theirs string) USING iceberg"
-"""By somebody else: two columns are required until the first run makes them optional."""
+"""Another program makes the table. The first run makes two required columns optional."""
 
 WIDTHS: Mapping[str, tuple[str, ...]] = {
     "id": ("int", "bigint"),
@@ -106,7 +106,7 @@ def record(number: int, version: int, chance: Random) -> dict[str, Any]:
 
 
 def as_json(found: Any) -> str:
-    """Decimals keep their digits."""
+    """The JSON text of a value. Decimals keep their digits."""
     match found:
         case dict():
             return "{" + ", ".join(f'"{key}": {as_json(one)}' for key, one in found.items()) + "}"
@@ -153,7 +153,7 @@ def typed(kind: str, found: Any) -> Any:
 
 
 class Stage(NamedTuple):
-    """What a table must have at a snapshot. `types` are those of the columns in `WIDTHS`."""
+    """The expected table at a snapshot. `types` has the types of the columns in `WIDTHS`."""
 
     columns: tuple[str, ...]
     types: Mapping[str, str]
@@ -197,7 +197,7 @@ class Fold:
         return Stage(tuple(self.columns), dict(self.types), rows)
 
     def _whole(self, row: Row) -> Row:
-        """With every column, and every member of a struct."""
+        """The row with every column, and every member of a struct."""
         whole = {name: deepcopy(row.get(name)) for name in self.columns}
         place = whole.get("place")
         if place is not None:
@@ -206,7 +206,7 @@ class Fold:
 
 
 class Moment(NamedTuple):
-    """A snapshot, and what a reader of it must see."""
+    """A snapshot, and the stage that its readers must see."""
 
     snapshot_id: int
     stage: Stage
@@ -214,7 +214,7 @@ class Moment(NamedTuple):
 
 @dataclass
 class Evolving:
-    """A table that is ingested into, and the fold of the same records. `many` are the records of
+    """The table of the ingest, and the fold of the same records. `many` is the number of records of
     each run."""
 
     made: WrittenLake
@@ -230,7 +230,7 @@ class Evolving:
         self.made.lake.sql(MADE)
 
     def run(self, version: int) -> None:
-        """Records of all versions are written, and a job of this version ingests them."""
+        """Write records of all versions, and ingest them by a job of this version."""
         placed: dict[Place, dict[str, Any]] = {}
         log = self.made.log
         for partition in range(PARTITIONS):
@@ -252,7 +252,7 @@ class Evolving:
         self.note()
 
     def update(self) -> None:
-        """Somebody else fills a column that the jobs do not know. Spark rewrites files."""
+        """Fill a column that the jobs do not know, as another program. Spark rewrites files."""
         self.made.lake.sql(
             "UPDATE {table} SET theirs = concat('t', _log_offset) WHERE _log_partition = 0"
         )
@@ -275,8 +275,8 @@ class Evolving:
 
 
 def stage_problems(stage: Stage, rows: Iterable[Row], types: Mapping[str, str]) -> list[str]:
-    """What a reader saw, compared with what it must see. `types` are those of its columns, as
-    Iceberg names them. Pure."""
+    """Compare the rows and types that a reader saw with the stage. Returns the problems. `types`
+    has the types of the reader's columns, as Iceberg names them. Pure."""
     places = list(stage.rows)
     numbers = {place: at for at, place in enumerate(places)}
     found = (
@@ -312,7 +312,7 @@ class EvolutionFigures:
 
 
 def evolution(folder: Path, *, minio: bool, records: int, seed: int) -> EvolutionFigures:
-    """`records` in ten runs. Nothing is left running."""
+    """Write and ingest `records` records in ten runs. Nothing is left running."""
     began = time.perf_counter()
     with written_lake(folder, minio=minio) as made:
         evolving = Evolving(made, records // len(ORDER), Random(seed))
@@ -340,7 +340,8 @@ def evolution(folder: Path, *, minio: bool, records: int, seed: int) -> Evolutio
 
 
 def _read_problems(evolving: Evolving, old: Table) -> list[str]:
-    """`old` is the table as it was loaded after the first run."""
+    """Compare all readers with their stages. `old` is the table that was loaded after the first
+    run."""
     new, spark = evolving.table(), evolving.made.lake.spark
     name = evolving.made.lake.table
     current = evolving.moments[-1]

@@ -5,7 +5,7 @@ schema, an overwritten file, and position deletes. Each reader sorts the rows it
 made of the text of all rows.
 
 DuckDB's extension for Iceberg is not on a package index. Here, DuckDB reads the data files that the
-table's metadata names: it finds columns by their field ids, and takes the deleted positions away.
+table's metadata names: it finds columns by their field ids, and leaves out the deleted positions.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from tests.scenarios.evolution import Evolving, Fold
 from tests.scenarios.lake_session import TABLE, LakeSession, written_lake
 
 RUNS = (0, 2, 6, 9)
-"""Versions of the schema, of the jobs that make the table."""
+"""The version of the schema of each job that writes the table."""
 ORDERED = "_log_partition, _log_offset"
 DUCKDB_TYPES = {
     "int": "INTEGER",
@@ -49,8 +49,8 @@ DUCKDB_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class ReaderFigures:
-    """`digests` are by reader, beside that of the rows that are expected. `delete_files` are those
-    with positions."""
+    """Figures of the scenario. `digests` has the digest of each reader. `delete_files` counts the
+    files of deleted positions."""
 
     rows: int
     snapshots: list[str]
@@ -65,8 +65,8 @@ class ReaderFigures:
 
 
 def text_of(found: Any) -> str:
-    """The same for equal values, whichever engine they come from. Floats are told by their bits. A
-    map, which some engines return as pairs, and others as structs, is a list of pairs."""
+    """The text of a value, which is the same for equal values of all engines. Floats become their
+    bits. Engines return a map as pairs or as structs; both become a list of structs."""
     match found:
         case None:
             return "null"
@@ -92,7 +92,7 @@ def text_of(found: Any) -> str:
 
 
 def digest_of(rows: Iterable[Row]) -> tuple[int, str]:
-    """Of rows in their order: how many there are, and the digest of their text."""
+    """The number of rows, and the digest of their text in this order."""
     digest, count = hashlib.sha256(), 0
     for row in rows:
         digest.update(text_of(row).encode("utf-8", "surrogatepass") + b"\n")
@@ -101,7 +101,7 @@ def digest_of(rows: Iterable[Row]) -> tuple[int, str]:
 
 
 def digest_problems(expected: tuple[int, str], found: Mapping[str, tuple[int, str]]) -> list[str]:
-    """Pure."""
+    """Compare the digest of each reader with the expected one. Pure."""
     return [
         f"{reader}: {rows} rows with the digest {digest}, not {expected[0]} with {expected[1]}"
         for reader, (rows, digest) in found.items()
@@ -123,7 +123,7 @@ def by_pyiceberg(lake: LakeSession) -> list[Row]:
 
 
 def by_polars(lake: LakeSession) -> list[Row]:
-    """PyIceberg plans, and Polars reads the files itself."""
+    """Read the table with Polars, which reads the files itself. PyIceberg plans."""
     with mock.patch.dict(os.environ, {"POLARS_ICEBERG_PLANNER": "pyiceberg"}):
         frame = pl.scan_iceberg(
             lake.catalog.load_table(TABLE),
@@ -145,7 +145,7 @@ def _storage_options() -> dict[str, str] | None:
 
 
 def by_duckdb(lake: LakeSession) -> list[Row]:
-    """By the data files and the files of deleted positions that the metadata names."""
+    """Read the data files, and the files of deleted positions, that the metadata names."""
     table = lake.catalog.load_table(TABLE)
     tasks = list(table.scan().plan_files())
     local = {task.file.file_path: _local(table, task.file.file_path, lake.folder) for task in tasks}
@@ -188,7 +188,7 @@ def duckdb_type(kind: IcebergType) -> str:
 
 
 def _local(table: Table, path: str, folder: Path) -> str:
-    """The file, or a copy of an object."""
+    """The path of the file, or of a local copy of an object."""
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
     copy = folder / "copies" / path.rpartition("/")[2]
@@ -207,7 +207,7 @@ READERS: Mapping[str, Callable[[LakeSession], list[Row]]] = {
 
 
 def make_table(evolving: Evolving) -> None:
-    """Batches of several versions of the schema, between deletes and an update of others."""
+    """Ingest batches of several versions. Between them, another program updates and deletes."""
     evolving.begin()
     evolving.run(RUNS[0])
     evolving.update()
@@ -224,7 +224,7 @@ def make_table(evolving: Evolving) -> None:
 
 
 def lake_readers(folder: Path, *, minio: bool, records: int, seed: int) -> ReaderFigures:
-    """`records` in the batches of `RUNS`. Nothing is left running."""
+    """Ingest `records` records in the batches of `RUNS`, and read them. Nothing is left running."""
     began = time.perf_counter()
     with written_lake(folder, minio=minio) as made:
         evolving = Evolving(made, records // len(RUNS), Random(seed))
@@ -251,7 +251,7 @@ def lake_readers(folder: Path, *, minio: bool, records: int, seed: int) -> Reade
 
 
 def expected_problems(fold: Fold, rows: Iterable[Row]) -> list[str]:
-    """The rows of one reader, compared with what follows from the records. Pure."""
+    """Compare the rows of one reader with those that follow from the records. Pure."""
     stage = fold.stage()
     found = digest_of({name: row.get(name) for name in stage.columns} for row in rows)
     expected = digest_of(dict(stage.rows[place]) for place in sorted(stage.rows))

@@ -36,7 +36,8 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @dataclass(frozen=True, slots=True)
 class LakeSession:
-    """`table` is the table of the ingest as Spark names it, and `folder` is for local files."""
+    """A session and its catalog. `table` is Spark's name of the ingest's table. `folder` is for
+    local files."""
 
     spark: SparkSession
     catalog: Catalog
@@ -53,7 +54,7 @@ class LakeSession:
         bad_records: BadRecords = "dead-letter",
         max_batch_offsets: int = 10_000_000,
     ) -> IngestReport:
-        """One run, from the log at `url`."""
+        """Run the ingest once, from the log at `url`."""
         target = IcebergTarget(self.spark, self.table, new_id=lambda: uuid4().hex)
         return ingest(
             self.spark,
@@ -64,14 +65,14 @@ class LakeSession:
         )
 
     def sql(self, statement: str) -> None:
-        """`{table}` in the statement is the table."""
+        """Run a statement of SQL, in which `{table}` is the name of the table."""
         self.spark.sql(statement.format(table=self.table)).collect()
         self.spark.catalog.refreshTable(self.table)
 
 
 @contextmanager
 def lake_session(folder: Path, store: RunningStore | None = None) -> Iterator[LakeSession]:
-    """`store` has the bucket `BUCKET`; without a store, the tables are in `folder`."""
+    """Start a session. `store` has the bucket `BUCKET`; without it, tables are in `folder`."""
     warehouse = f"s3a://{BUCKET}/warehouse" if store else f"file://{folder}/warehouse"
     config = {
         **jar_settings(installed_jars()),
@@ -98,7 +99,7 @@ class WrittenLake:
 
 @contextmanager
 def written_lake(folder: Path, *, minio: bool) -> Iterator[WrittenLake]:
-    """Both are on MinIO, or in `folder`."""
+    """Make a lake and a log, both on MinIO, or both in `folder`."""
     with ExitStack() as closing:
         store = None
         if minio:
