@@ -1,20 +1,34 @@
 """Base of the administration of topics and groups: one AdminClient, waiting, looking up offsets."""
 
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
+from random import Random
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.own_process import OwnProcess
+from bucketlog.log_format.backoff import Backoff, Retries
+from bucketlog.log_format.errors import LogError
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # not annotated
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # not annotated
+
+MOVING_LEADER = frozenset(
+    {
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+    }
+)
+"""A broker answers one of these while it learns of a new leader, such as a new topic's."""
 
 
 def at_time(when: datetime) -> OffsetSpec:
@@ -65,12 +79,22 @@ class Admin:
         self, topic: str, partitions: Iterable[int], spec: OffsetSpec, doing: str
     ) -> dict[int, tuple[int, int]]:
         """Offsets and the timestamps of their records in ms, by partition; a timestamp is -1
-        unless a time was asked for."""
+        unless a time was asked for. A broker that does not know yet that it leads a partition is
+        asked again, for up to `timeout_s`."""
         spots = [KafkaPartition(topic, partition) for partition in partitions]
         if not spots:
             return {}
-        futures = self.client.list_offsets(
-            dict.fromkeys(spots, spec), request_timeout=self.timeout_s
-        )
-        found = ((spot.partition, self.wait(future, doing)) for spot, future in futures.items())
-        return {partition: (each.offset, each.timestamp) for partition, each in found}
+        pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=self.timeout_s * 1000)
+        retries = Retries(pauses, random=Random(), monotonic=time.monotonic)
+        while True:
+            futures = self.client.list_offsets(
+                dict.fromkeys(spots, spec), request_timeout=self.timeout_s
+            )
+            try:
+                found = {spot.partition: self.wait(each, doing) for spot, each in futures.items()}
+            except LogError as error:
+                if error.kafka_code not in MOVING_LEADER:
+                    raise
+                time.sleep(retries.pause_s(error))
+            else:
+                return {at: (each.offset, each.timestamp) for at, each in found.items()}
