@@ -91,7 +91,7 @@ def test_sigterm_ends_it_and_a_restart_shows_everything(start: Start) -> None:
 
 
 def test_after_kill_9_a_restart_joins_the_epoch_at_once(start: Start) -> None:
-    timing = {"session_timeout_ms": "12000"}
+    timing = {"session_timeout_ms": "120000"}  # longer than the restart takes
     first = start(**timing).wait_until_ready()
     create_topic(first.bootstrap, "t", 3)
     produce_values_to(first.bootstrap, "t", VALUES)

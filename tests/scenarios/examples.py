@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.rigs.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-TIMEOUT_S = 180
+TIMEOUT_S = 2 * PATIENCE_S
 
 
 def run_example(name: str, *arguments: str, bootstrap: str, warnings: str = "error") -> list[str]:
