@@ -4,6 +4,8 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 STORE ?= file
+# Tests start thousands of processes: without cached bytecode, each compiles the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
 
 .PHONY: help demo test lint check format up down bench sim chaos soak prove docs package constraints sbom audit clean
