@@ -46,6 +46,11 @@ BucketlogError                 code, retriable, remedy
 ├── SharedClusterError         as another test worker saw it
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
 ├── PagesBusyError             retriable: the console computes as many pages as it may
+├── NotDecodedError            a value on a page of the console has no schema, or does not fit it
+├── UnknownSchemaError         the console's decoding process needs the schema with the request
+├── SchemaProcessError         retriable: a process that gets schemas or decodes has ended
+│   ├── SchemaProcessBusyError  retriable: it is starting, or has another request
+│   └── SchemaProcessSlowError  retriable: it did not answer in time, and was ended
 ├── KeyUnavailableError        retriable: the service of encryption keys does not answer
 ├── KeysUnavailableError       the keys of the provider of tokens cannot be loaded
 ├── IngestConflictError        retriable: another ingest has committed the batch

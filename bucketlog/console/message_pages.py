@@ -2,18 +2,21 @@
 
 from typing import NamedTuple
 
+from bucketlog.console import json_path
+from bucketlog.console.opened_record import open_record
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, UnknownNameError, Values
 from bucketlog.console.record_search import (
     BatchLimits,
     RecordFilter,
     SearchLimits,
-    open_record,
     search,
     search_newest,
 )
 from bucketlog.console.settings import ConsoleSettings
-from bucketlog.console.shown_bytes import ShownBytes, preview, shown
+from bucketlog.console.shown_bytes import ShownBytes, preview
+from bucketlog.console.shown_records import json_of, reasons, shown_part, shown_rows
+from bucketlog.console.value_test import ValueTest
 from bucketlog.log_format.batch import codec_name
 from bucketlog.tiered_storage.encryption.reading_keys import partition_seals
 from bucketlog.tiered_storage.time_lookup import first_offset_since
@@ -50,16 +53,19 @@ def messages(console: Console, query: PageQuery) -> Values:
                 max_decompressed_bytes=settings.batch_decompressed_bytes_max,
                 seals=seals,
             )
-    wanted = RecordFilter(query.text("key").encode(), query.text("value").encode())
+    wanted = _wanted(console, query)
     report = (search_newest if seek == "newest" else search)(
         console.bucket,
         part,
         figures.latest if start is None else start,
         wanted,
-        _search_limits(settings, rows),
+        _search_limits(console, rows),
         seals=seals,
         now_s=console.now_s,
         until_s=console.deadline.until_s,
+    )
+    records = list(
+        shown_rows(report.rows, console.values, preview_bytes=settings.preview_bytes_max)
     )
     older: dict[str, object] = {"before": report.begin}
     if seek != "newest":
@@ -74,12 +80,28 @@ def messages(console: Console, query: PageQuery) -> Values:
         "is_after_all": start is None,
         "rows": rows,
         "report": report,
-        "is_filtered": bool(wanted.key or wanted.value),
+        "records": records,
+        "undecoded": reasons(records),
+        "test": wanted.json,
+        "is_filtered": bool(wanted.key or wanted.value or wanted.json),
         "older": older if report.begin > figures.earliest else None,
     }
 
 
-def _search_limits(settings: ConsoleSettings, rows: int) -> SearchLimits:
+def _wanted(console: Console, query: PageQuery) -> RecordFilter:
+    path = query.text("path").strip()
+    test = None
+    if path:
+        test = ValueTest(
+            json_path.parsed(path),
+            bytes_max=console.settings.json_search_bytes_max,
+            decoded=json_of(console.values),
+        )
+    return RecordFilter(query.text("key").encode(), query.text("value").encode(), test)
+
+
+def _search_limits(console: Console, rows: int) -> SearchLimits:
+    settings = console.settings
     return SearchLimits(
         rows=rows,
         records=settings.scan_records_max,
@@ -88,6 +110,7 @@ def _search_limits(settings: ConsoleSettings, rows: int) -> SearchLimits:
         batch=_batch_limits(settings),
         preview_bytes=settings.preview_bytes_max,
         unreadable=settings.unreadable_batches_max,
+        framed_bytes=0 if console.values is None else console.values.bytes_max,
     )
 
 
@@ -129,18 +152,8 @@ def record(console: Console, query: PageQuery) -> Values:
         "form": form,
         "forms": FORMS,
         "codec": codec_name(found.batch.header.codec),
-        "key": shown(
-            found.record.key,
-            max_bytes=settings.record_bytes_max,
-            json_depth_max=settings.json_depth_max,
-            form=form,
-        ),
-        "value": shown(
-            found.record.value,
-            max_bytes=settings.record_bytes_max,
-            json_depth_max=settings.json_depth_max,
-            form=form,
-        ),
+        "key": shown_part(found.record.key, console.values, settings, form),
+        "value": shown_part(found.record.value, console.values, settings, form),
         "headers": [
             ShownHeader(
                 preview(header.key.encode(), max_bytes=settings.preview_bytes_max),

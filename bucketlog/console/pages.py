@@ -25,6 +25,7 @@ from bucketlog.console.groups import GroupLagRow, committed_rows, group_rows, wo
 from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
 from bucketlog.console.page_query import PageQuery, table_page
+from bucketlog.console.record_values import PageValues, RecordValues
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.console.topics import (
     CountedPartitionRow,
@@ -71,7 +72,7 @@ class FiguresMemo(Generic[T]):
 @dataclass
 class Console:
     """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
-    `deletion_safety_age_ms`."""
+    `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known."""
 
     bucket: SyncBucket
     place: str
@@ -80,7 +81,9 @@ class Console:
     safety_age_ms: int
     now_ms: WallClock
     now_s: Callable[[], float]
+    registry: RecordValues | None = None
     deadline: Deadline = field(default=UNBOUNDED, init=False)
+    values: PageValues | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         work, settings = partial(self._deadline, "read_ms_max"), self.settings
@@ -97,10 +100,11 @@ class Console:
         self._group_rows: FiguresMemo[GroupLagRow] = FiguresMemo(group_rows)
 
     def for_page(self) -> "Console":
-        """The same console, with `deadline` for one page from now on."""
+        """The same console, with `deadline` and `values` for one page from now on."""
         found = copy(self)
         found.deadline = self._deadline("page_ms_max")
         found.bucket = DeadlineBucket(self._whole_bucket, found.deadline.check)
+        found.values = None if self.registry is None else self.registry.for_page()
         return found
 
     def stop(self) -> None:

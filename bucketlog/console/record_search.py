@@ -14,17 +14,13 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
+from bucketlog.console.record_values import is_framed
 from bucketlog.console.shown_bytes import ShownBytes, preview
+from bucketlog.console.value_test import ValueTest
 from bucketlog.log_format.batch import BatchHeader
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.model import MAX_OFFSET, Buffer
-from bucketlog.log_format.records import (
-    DecodedRecord,
-    RecordSpans,
-    decode_headers,
-    record_spans,
-    records_payload,
-)
+from bucketlog.log_format.records import RecordSpans, record_spans, records_payload
 from bucketlog.log_reader.batch_scan import ScannedBatch, scan_batches
 from bucketlog.tiered_storage.bucket import SyncBucket
 from bucketlog.tiered_storage.encryption.partition_seals import PartitionSeals
@@ -32,6 +28,8 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 RECORDS_PER_LOOK = 1_024
 """Records between two looks at the clock."""
+PARSED_BYTES_PER_LOOK = 256 * 1024
+"""The same, of values that were parsed."""
 WIDENING = 4
 """Growth of the window of offsets that a search for the newest records reads at once."""
 WIDENING_SHARE = 1 / 16
@@ -54,7 +52,8 @@ class BatchLimits(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """`unreadable` batches are described; all are counted."""
+    """`unreadable` batches are described; all are counted. `framed_bytes` of keys and values that
+    may have been written with a schema registry are kept."""
 
     rows: int
     records: int
@@ -63,16 +62,23 @@ class SearchLimits(NamedTuple):
     batch: BatchLimits
     preview_bytes: int
     unreadable: int
+    framed_bytes: int = 0
 
 
 class RecordFilter(NamedTuple):
-    """Parts of the bytes that a record must have; empty ones are always there."""
+    """Parts of the bytes that a record must have; empty ones are always there. `json` is a test of
+    the value."""
 
     key: bytes = b""
     value: bytes = b""
+    json: ValueTest | None = None
 
     def matches(self, payload: bytes, record: RecordSpans) -> bool:
-        return _has(payload, record.key, self.key) and _has(payload, record.value, self.value)
+        return (
+            _has(payload, record.key, self.key)
+            and _has(payload, record.value, self.value)
+            and (self.json is None or self.json.matches(payload, record.value))
+        )
 
 
 def _has(payload: bytes, span: tuple[int, int] | None, part: bytes) -> bool:
@@ -80,12 +86,16 @@ def _has(payload: bytes, span: tuple[int, int] | None, part: bytes) -> bool:
 
 
 class RecordRow(NamedTuple):
+    """`framed_key` and `framed_value` are as long as `SearchLimits.framed_bytes` and a byte."""
+
     offset: int
     timestamp_ms: int
     key: ShownBytes
     value: ShownBytes
     headers: int
     is_tombstone: bool
+    framed_key: bytes | None = None
+    framed_value: bytes | None = None
 
 
 class UnreadableBatch(NamedTuple):
@@ -211,6 +221,19 @@ class _SearchRun:
     def __post_init__(self) -> None:
         self.begun_s = self.now_s()
         self.until_s = min(self.begun_s + self.limits.seconds, self.until_s)
+        self._looked = 0, 0
+
+    def is_look_due(self) -> bool:
+        """Whether to look at the clock: after a number of records, or of bytes that were parsed."""
+        parsed = 0 if self.wanted.json is None else self.wanted.json.tested_bytes
+        records, parsed_before = self._looked
+        if (
+            self.report.records - records < RECORDS_PER_LOOK
+            and parsed - parsed_before < PARSED_BYTES_PER_LOOK
+        ):
+            return False
+        self._looked = self.report.records, parsed
+        return True
 
     def is_late(self) -> bool:
         return self.now_s() >= self.until_s
@@ -265,7 +288,7 @@ class _SearchRun:
         if batch.header.is_control:
             return None
         report = self.report
-        payload = _payload(batch.data, batch.header, self.limits.batch)
+        payload = batch_payload(batch.data, batch.header, self.limits.batch)
         for record in record_spans(payload, batch.header):
             if record.offset < first:
                 continue
@@ -275,10 +298,10 @@ class _SearchRun:
             if self.wanted.matches(payload, record):
                 if len(found) == room:
                     return record.offset, SearchEnd.ROWS
-                found.append(_row(payload, record, self.limits.preview_bytes))
+                found.append(_row(payload, record, self.limits))
             if report.records >= self.limits.records:
                 return record.offset + 1, SearchEnd.RECORDS
-            if report.records % RECORDS_PER_LOOK == 0 and self.is_late():
+            if self.is_look_due() and self.is_late():
                 return record.offset + 1, SearchEnd.TIME
         return None
 
@@ -290,7 +313,8 @@ class _SearchRun:
             self.report.unreadable.append(UnreadableBatch(*place, str(error)))
 
 
-def _payload(batch: Buffer, header: BatchHeader, limits: BatchLimits) -> bytes:
+def batch_payload(batch: Buffer, header: BatchHeader, limits: BatchLimits) -> bytes:
+    """The records' bytes, decompressed. Raises `InvalidDataError`."""
     if header.record_count > limits.records:
         raise InvalidDataError(
             f"the batch has {header.record_count:,} records, {limits.records:,} are allowed",
@@ -299,19 +323,25 @@ def _payload(batch: Buffer, header: BatchHeader, limits: BatchLimits) -> bytes:
     return bytes(records_payload(batch, header, max_decompressed_bytes=limits.decompressed_bytes))
 
 
-def _cut(payload: bytes, span: tuple[int, int] | None) -> bytes | None:
-    return None if span is None else payload[span[0] : span[1]]
-
-
-def _row(payload: bytes, record: RecordSpans, preview_bytes: int) -> RecordRow:
+def _row(payload: bytes, record: RecordSpans, limits: SearchLimits) -> RecordRow:
     return RecordRow(
         record.offset,
         record.timestamp,
-        _preview(payload, record.key, preview_bytes),
-        _preview(payload, record.value, preview_bytes),
+        _preview(payload, record.key, limits.preview_bytes),
+        _preview(payload, record.value, limits.preview_bytes),
         record.header_count,
         record.value is None,
+        _framed(payload, record.key, limits.framed_bytes),
+        _framed(payload, record.value, limits.framed_bytes),
     )
+
+
+def _framed(payload: bytes, span: tuple[int, int] | None, framed_bytes: int) -> bytes | None:
+    if not framed_bytes or span is None:
+        return None
+    begin, end = span
+    head = payload[begin : min(end, begin + framed_bytes + 1)]
+    return head if is_framed(head) else None
 
 
 def _preview(payload: bytes, span: tuple[int, int] | None, max_bytes: int) -> ShownBytes:
@@ -320,42 +350,3 @@ def _preview(payload: bytes, span: tuple[int, int] | None, max_bytes: int) -> Sh
     begin, end = span
     head = payload[begin : min(end, begin + max_bytes)]
     return preview(head, max_bytes=max_bytes, size_bytes=end - begin)
-
-
-class OpenedRecord(NamedTuple):
-    """A record with its batch, and the first of its `header_count` headers."""
-
-    record: DecodedRecord
-    header_count: int
-    batch: ScannedBatch
-    index_in_batch: int
-
-
-def open_record(
-    bucket: SyncBucket,
-    part: ReadablePartition,
-    offset: int,
-    *,
-    seals: PartitionSeals | None,
-    limits: BatchLimits,
-    headers_max: int,
-) -> OpenedRecord | None:
-    """Find a record. Returns None if no record has the offset. Raises `CorruptObjectError`,
-    `InvalidDataError`, the bucket's errors, and those of `seals`."""
-    if not part.log_start <= offset < part.end_offset:
-        return None
-    batch = next(scan_batches(bucket, part, offset, seals=seals), None)
-    if batch is None or batch.header.base_offset > offset or batch.header.is_control:
-        return None
-    payload = _payload(batch.data, batch.header, limits)
-    for index, found in enumerate(record_spans(payload, batch.header)):
-        if found.offset == offset:
-            record = DecodedRecord(
-                offset,
-                found.timestamp,
-                _cut(payload, found.key),
-                _cut(payload, found.value),
-                decode_headers(payload, found, headers_max=headers_max),
-            )
-            return OpenedRecord(record, found.header_count, batch, index)
-    return None

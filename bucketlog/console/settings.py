@@ -78,3 +78,31 @@ class ConsoleSettings(BaseSettings):
     segments_drawn_max: int = Field(
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
+    json_search_bytes_max: int = Field(
+        default=MIB, ge=1, description="size of a value that a search by JSONPath parses"
+    )
+    registry_request_ms_max: int = Field(
+        default=2_000, ge=1, description="time to get one schema, or to decode one value"
+    )
+    registry_page_ms_max: int = Field(
+        default=2_000, ge=0, description="time after which a page asks for no further schema"
+    )
+    registry_retry_ms: int = Field(
+        default=10_000, ge=0, description="age at which a schema that failed is asked for again"
+    )
+    registry_schemas_max: int = Field(
+        default=200, ge=1, description="schemas that are kept, and as many failures"
+    )
+    registry_answer_bytes_max: int = Field(
+        default=512 * 1024,
+        ge=1,
+        description="size of a schema with its references, and of a decoded value",
+    )
+    registry_value_bytes_max: int = Field(
+        default=64 * 1024, ge=1, description="size of a key or value that is decoded"
+    )
+    registry_memory_bytes_max: int = Field(
+        default=512 * MIB,
+        ge=1,
+        description="address space of each of the two processes that get schemas and decode",
+    )

@@ -25,7 +25,7 @@ class ValueTest:
         self._bytes_max = bytes_max
         self._decoded = decoded
         self.tested_bytes = 0
-        """Of all values until now."""
+        """Counts the bytes of all values until now."""
         self.too_large = 0
         self.not_json = 0
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from bucketlog.console.application import SECURITY_HEADERS
 from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
-from tests.rigs.console_log import ORDERS, write_log
+from tests.rigs.console_log import AVRO_TEXT_ID, HOSTILE, ORDERS, SCRIPT, write_log
 from tests.rigs.shell import Shell
 from tests.scenarios.console_walk import (
     PAGES,
@@ -26,6 +26,7 @@ from tests.scenarios.console_walk import (
     number_in,
 )
 from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
+from tests.servers.stand_in_registry import RegistryAnswer, schema_answer, served_registry
 
 if TYPE_CHECKING:
     from tests.servers.components import Components
@@ -37,12 +38,22 @@ def bucket_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_log(tmp_path_factory.mktemp("console"))
 
 
+AVRO_TEXT = schema_answer('"string"')
+PASSWORD = "registry-password"
+
+
 @pytest.fixture(scope="module")
 def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log_file = tmp_path_factory.mktemp("log") / "console.log"
-    allowed = {"allowed_host": "logs.example *.pages.example"}
-    with console_process(bucket_url, log_file=log_file, settings=allowed) as found:
-        yield found
+    settings = {
+        "allowed_host": "logs.example *.pages.example",
+        "registry_request_ms_max": "60000",  # a machine may be busy
+    }
+    hostile = RegistryAnswer(404, json.dumps({"error_code": 1, "message": SCRIPT}).encode())
+    with served_registry({f"/schemas/ids/{AVRO_TEXT_ID}": AVRO_TEXT}, otherwise=hostile) as url:
+        registry = ("--schema-registry", url.replace("http://", f"http://user:{PASSWORD}@"))
+        with console_process(bucket_url, *registry, log_file=log_file, settings=settings) as found:
+            yield found
     assert log_file.read_text() == ""
 
 
@@ -93,6 +104,38 @@ def test_hostile_records_are_shown_and_do_nothing(watched: WatchedPage) -> None:
     check_hostile(watched)
 
 
+def test_values_with_a_schema_are_decoded_or_have_a_reason(watched: WatchedPage) -> None:
+    page = watched.open(f"messages?topic={HOSTILE}")
+    framed = page.locator("table.records tbody tr").first
+    assert framed.locator("td.value").inner_text() == f'"{SCRIPT}" Avro, schema 1'
+    assert "schema 2: not decoded" in framed.locator("td.key").inner_text()
+    assert "schema 2 are not decoded" in page.inner_text("main")
+    page.locator("table.records a.open").first.click()
+    page.wait_for_url("**/record?**")
+    assert page.locator("pre").first.inner_text() == f'"{SCRIPT}"'
+    text = page.inner_text("main")
+    assert "Avro, schema 1" in text
+    assert "Not decoded: asking for schema 2" in text
+    page.get_by_role("link", name="hex").click()
+    page.wait_for_url("**form=hex**")
+    assert page.locator("pre").first.inner_text().startswith("00000000  00 00 00 00 01")
+    assert PASSWORD not in page.content()
+    assert watched.complaints == []
+
+
+def test_a_search_by_a_jsonpath_finds_fields(watched: WatchedPage) -> None:
+    page = watched.open(f"messages?topic={ORDERS}&rows=100")
+    page.get_by_label("Value JSONPath").fill('$.items[0].sku == "A-003"')
+    page.keyboard.press("Enter")
+    page.wait_for_url("**path=**")
+    rows = page.locator("table.records tbody tr td.value").all_inner_texts()
+    assert rows
+    assert all('"sku": "A-003"' in row for row in rows)
+    page = watched.open(f"messages?topic={HOSTILE}&path=%24")
+    assert "not JSON, and did not match" in page.inner_text("main")
+    assert watched.complaints == []
+
+
 def test_a_person_finds_a_record_by_keys_and_clicks(watched: WatchedPage) -> None:
     check_use(watched)
 
@@ -140,6 +183,8 @@ def answer(address: str, path: str, **headers: str) -> tuple[int, str]:
         ("topic?name=orders&sort=x", 400, "is not a choice"),
         ("messages?topic=orders&partition=3", 400, "use 0 to 2"),
         ("messages?topic=orders&seek=time&time=soon", 400, "is not a time"),
+        ("messages?topic=orders&path=%24..a", 400, "the descent .. is not supported"),
+        ("messages?topic=orders&path=%3Cscript%3E", 400, "a path begins with $"),
         ("record?topic=orders&offset=999999", 404, "no record has offset"),
         ("group?name=x", 404, "has committed offsets"),
         ("topics?q=" + "x" * 3_000, 400, "characters"),

@@ -9,7 +9,9 @@ import psutil
 
 import bucketlog
 from bucketlog import Log, Topic
+from bucketlog.client.schemas.framing import header
 from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.log_format.wire.frames import uvarint
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from bucketlog.tiered_storage.bucket import ObjectInfo
@@ -20,6 +22,8 @@ ORDERS, PAYMENTS, HOSTILE = "orders", "payments", "hostile"
 GROUP = "billing"
 SCRIPT = "<script>document.title='owned';window.owned=1</script>"
 NESTED_DEPTH = 1_000
+AVRO_TEXT_ID, UNKNOWN_ID = 1, 2
+"""Ids of a schema that is an Avro string, and of none."""
 LARGE_BYTES = 900_000
 EXTRA_TOPICS = 12
 
@@ -45,7 +49,14 @@ def hostile_records(large_bytes: int = LARGE_BYTES) -> list[HostileRecord]:
         HostileRecord("large", b"large", b"x" * large_bytes),
         HostileRecord("digits", b"digits", b'{"n": ' + b"9" * 5_000 + b', "a": 1, "a": 2}'),
         HostileRecord("tombstone", b"gone", None),
+        HostileRecord("framed", header(UNKNOWN_ID) + b"key", avro_text(SCRIPT)),
     ]
+
+
+def avro_text(text: str) -> bytes:
+    """A short text in a frame, as Avro."""
+    data = text.encode()
+    return header(AVRO_TEXT_ID) + uvarint(2 * len(data)) + data
 
 
 EARLY_UPKEEP = {

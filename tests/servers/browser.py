@@ -84,7 +84,10 @@ class WatchedPage:
 
 @contextmanager
 def console_process(
-    bucket_url: str, *, log_file: Path, settings: dict[str, str] | None = None
+    bucket_url: str,
+    *arguments: str,
+    log_file: Path,
+    settings: dict[str, str] | None = None,
 ) -> Iterator[str]:
     """`bucketlog console`, on a free port; its address, which ends with a slash. `settings` are
     those of the console, by name without the prefix. Without brokers and Redis in its settings."""
@@ -96,7 +99,7 @@ def console_process(
     }
     with log_file.open("wb") as errors:
         process = subprocess.Popen(
-            [*COMMAND, "console", bucket_url, "--port", "0"],
+            [*COMMAND, "console", bucket_url, "--port", "0", *arguments],
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,

@@ -5,7 +5,7 @@ Bytes without a frame stay as they are. Reading alone: nothing is written by it.
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pydantic_core import to_json
 
@@ -18,11 +18,15 @@ from bucketlog.client.schemas.protobuf import file_of, full_name_at
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.extras import needed
 
-if TYPE_CHECKING:
-    from bucketlog.client.schemas.registry import SchemaRegistry
-
 _BUILT_IN = "google/"
 READERS_MAX = 1000
+
+
+class SchemaSource(Protocol):
+    """Has the schemas: a `SchemaRegistry`, or what was asked of one before."""
+
+    def schema(self, schema_id: int) -> SchemaText:
+        """Raises `BucketlogError`."""
 
 
 class DisplayFormat:
@@ -30,7 +34,7 @@ class DisplayFormat:
 
     name = "shown"
 
-    def __init__(self, registry: "SchemaRegistry") -> None:
+    def __init__(self, registry: SchemaSource) -> None:
         self._registry = registry
         self._readers: dict[int, Callable[[bytes, int], bytes]] = {}
 
