@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -24,6 +24,9 @@ from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.schema_registry import Registry, registry_version, running_registry
+
+if TYPE_CHECKING:
+    from tests.rigs.telemetry import TelemetryRecorder
 
 MakeTopic = Callable[..., str]
 _numbers = count()
@@ -45,6 +48,25 @@ def other(broker: EmbeddedCluster) -> Iterator[WireClient]:
 @pytest.fixture
 def log(broker: EmbeddedCluster) -> Iterator[Log]:
     with bucketlog.connect(broker.bootstrap) as connected:
+        yield connected
+
+
+@pytest.fixture
+def recorded() -> "TelemetryRecorder":
+    """Receiver of the spans and metrics of `traced`."""
+    from tests.rigs.telemetry import TelemetryRecorder
+
+    return TelemetryRecorder()
+
+
+@pytest.fixture
+def traced(log: Log, recorded: "TelemetryRecorder") -> Iterator[Log]:
+    """A connection whose spans are recorded."""
+    from tests.rigs.telemetry import CLIENT_ID
+
+    with bucketlog.connect(
+        log.bootstrap, client_id=CLIENT_ID, telemetry=recorded.option
+    ) as connected:
         yield connected
 
 

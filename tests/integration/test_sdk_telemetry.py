@@ -4,20 +4,27 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import pytest
 from opentelemetry import baggage, context, trace
-from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 import bucketlog
 from bucketlog import ConfigurationError, DeadLetter, Log, LogError, Record, RetryTopics, Topic
 from bucketlog.client import telemetry_names as names
 from tests.rigs.patience import PATIENCE_S
-from tests.rigs.telemetry import TelemetryRecorder, attributes, links, parent_id, trace_id
+from tests.rigs.telemetry import (
+    TelemetryRecorder,
+    attributes,
+    carried,
+    described,
+    links,
+    parent_id,
+    read,
+    trace_id,
+)
 
 _numbers = count()
 AT_ONCE = bucketlog.Retrying(first_pause_s=0.001, longest_pause_s=0.002)
@@ -49,18 +56,6 @@ print(json.dumps([child, recorded.names()]))
 
 
 @pytest.fixture
-def recorded() -> TelemetryRecorder:
-    return TelemetryRecorder()
-
-
-@pytest.fixture
-def traced(log: Log, recorded: TelemetryRecorder) -> Iterator[Log]:
-    """A connection whose spans are recorded."""
-    with bucketlog.connect(log.bootstrap, client_id="shop", telemetry=recorded.option) as connected:
-        yield connected
-
-
-@pytest.fixture
 def topic(log: Log) -> Topic[str, str]:
     """Of one partition."""
     made = Topic(f"traced-{next(_numbers)}", value=str, key=str)
@@ -77,29 +72,6 @@ def sent(log: Log, topic: Topic[str, str], *values: str) -> None:
 def member(log: Log, topic: Topic[str, str], **options: Any) -> Any:
     settings = {"start": "earliest", "until": "end", "auto_commit": "ack", **options}
     return log.consumer(topic, group=topic.name, **settings)
-
-
-def read(log: Log, topic: Topic[Any, Any]) -> list[Record[Any, Any]]:
-    with log.consumer(topic, start="earliest", until="end") as consumer:
-        return list(consumer)
-
-
-def carried(span: ReadableSpan) -> bytes:
-    """The value of `traceparent`."""
-    ids = (trace_id(span), span.context.span_id, span.context.trace_flags)
-    return b"00-%032x-%016x-%02x" % ids
-
-
-def described(name: str, kind: str, topic: str, **more: object) -> dict[str, object]:
-    """The attributes of a span."""
-    return {
-        "messaging.system": "kafka",
-        "messaging.operation.name": name,
-        "messaging.operation.type": kind,
-        "messaging.destination.name": topic,
-        "messaging.client.id": "shop",
-        **{key.replace("_", "."): value for key, value in more.items()},
-    }
 
 
 # Consumers -------------------------------------------------------------------------------------

@@ -2,32 +2,25 @@
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 import bucketlog
-from bucketlog import ConfigurationError, Log, LogError, Record, Topic
+from bucketlog import ConfigurationError, Log, LogError, Topic
 from bucketlog.client import telemetry_names as names
-from tests.rigs.telemetry import TelemetryRecorder, attributes, links, parent_id, trace_id
+from tests.rigs.telemetry import (
+    TelemetryRecorder,
+    attributes,
+    carried,
+    described,
+    links,
+    parent_id,
+    read,
+)
 
 _numbers = count()
-AT_ONCE = bucketlog.Retrying(first_pause_s=0.001, longest_pause_s=0.002)
 NOBODY = "127.0.0.1:1"
-
-
-@pytest.fixture
-def recorded() -> TelemetryRecorder:
-    return TelemetryRecorder()
-
-
-@pytest.fixture
-def traced(log: Log, recorded: TelemetryRecorder) -> Iterator[Log]:
-    """A connection whose spans are recorded."""
-    with bucketlog.connect(log.bootstrap, client_id="shop", telemetry=recorded.option) as connected:
-        yield connected
 
 
 @pytest.fixture
@@ -36,40 +29,6 @@ def topic(log: Log) -> Topic[str, str]:
     made = Topic(f"sent-{next(_numbers)}", value=str, key=str)
     log.topics.create(made, partitions=1)
     return made
-
-
-def sent(log: Log, topic: Topic[str, str], *values: str) -> None:
-    with log.producer() as producer:
-        for value in values:
-            producer.send(topic, value)
-
-
-def member(log: Log, topic: Topic[str, str], **options: Any) -> Any:
-    settings = {"start": "earliest", "until": "end", "auto_commit": "ack", **options}
-    return log.consumer(topic, group=topic.name, **settings)
-
-
-def read(log: Log, topic: Topic[Any, Any]) -> list[Record[Any, Any]]:
-    with log.consumer(topic, start="earliest", until="end") as consumer:
-        return list(consumer)
-
-
-def carried(span: ReadableSpan) -> bytes:
-    """The value of `traceparent`."""
-    ids = (trace_id(span), span.context.span_id, span.context.trace_flags)
-    return b"00-%032x-%016x-%02x" % ids
-
-
-def described(name: str, kind: str, topic: str, **more: object) -> dict[str, object]:
-    """The attributes of a span."""
-    return {
-        "messaging.system": "kafka",
-        "messaging.operation.name": name,
-        "messaging.operation.type": kind,
-        "messaging.destination.name": topic,
-        "messaging.client.id": "shop",
-        **{key.replace("_", "."): value for key, value in more.items()},
-    }
 
 
 # Producers -------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import bucketlog
+from bucketlog import Log, Record, Topic
+
+CLIENT_ID = "shop"
 
 
 class TelemetryRecorder:
@@ -72,3 +75,26 @@ def parent_id(span: ReadableSpan) -> int | None:
 def links(span: ReadableSpan) -> set[int]:
     """Ids of the spans that it links to."""
     return {link.context.span_id for link in span.links}
+
+
+def read(log: Log, topic: Topic[Any, Any]) -> list[Record[Any, Any]]:
+    with log.consumer(topic, start="earliest", until="end") as consumer:
+        return list(consumer)
+
+
+def carried(span: ReadableSpan) -> bytes:
+    """The value of `traceparent`."""
+    ids = (trace_id(span), span.context.span_id, span.context.trace_flags)
+    return b"00-%032x-%016x-%02x" % ids
+
+
+def described(name: str, kind: str, topic: str, **more: object) -> dict[str, object]:
+    """The attributes of a span of the client `CLIENT_ID`."""
+    return {
+        "messaging.system": "kafka",
+        "messaging.operation.name": name,
+        "messaging.operation.type": kind,
+        "messaging.destination.name": topic,
+        "messaging.client.id": CLIENT_ID,
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
