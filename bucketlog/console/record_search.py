@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import inf
 from typing import NamedTuple
 
-from bucketlog.console.record_values import is_framed
+from bucketlog.client.schemas.framing import is_framed
 from bucketlog.console.shown_bytes import ShownBytes, preview
 from bucketlog.console.value_test import ValueTest
 from bucketlog.log_format.batch import BatchHeader

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from bucketlog.client.schemas.framing import HEADER_BYTES, schema_id_of
+from bucketlog.client.schemas.framing import is_framed, schema_id_of
 from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.console.schema_process import SchemaProcessBusyError
 from bucketlog.console.schema_program import UnknownSchemaError
@@ -183,8 +183,3 @@ class PageValues:
             return DecodedValue(schema_id, kind, self._values.decoded(schema_id, schema, encoded))
         except NotDecodedError as error:
             return DecodedValue(schema_id, kind, reason=error.message)
-
-
-def is_framed(data: bytes | None) -> bool:
-    """Whether the bytes begin as Confluent's frames do."""
-    return data is not None and data[:1] == b"\0" and len(data) >= HEADER_BYTES

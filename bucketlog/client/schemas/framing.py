@@ -20,6 +20,11 @@ def header(schema_id: int) -> bytes:
     return _HEADER.pack(0, schema_id)
 
 
+def is_framed(data: bytes | None) -> bool:
+    """Return True if the bytes begin as a frame does."""
+    return data is not None and data[:1] == b"\0" and len(data) >= HEADER_BYTES
+
+
 def schema_id_of(data: bytes) -> int:
     """Raises `InvalidDataError` where the data has no frame."""
     if len(data) < HEADER_BYTES:
