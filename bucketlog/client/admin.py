@@ -37,6 +37,13 @@ def at_time(when: datetime) -> OffsetSpec:
     return spec
 
 
+def settling(timeout_s: float) -> Retries:
+    """Make the pauses between questions to brokers that learn of a change within moments. They
+    give up after `timeout_s`."""
+    pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=timeout_s * 1000)
+    return Retries(pauses, random=Random(), monotonic=time.monotonic)
+
+
 class Admin:
     """Connects when it is first used. Raises `LogError`."""
 
@@ -84,8 +91,7 @@ class Admin:
         spots = [KafkaPartition(topic, partition) for partition in partitions]
         if not spots:
             return {}
-        pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=self.timeout_s * 1000)
-        retries = Retries(pauses, random=Random(), monotonic=time.monotonic)
+        retries = settling(self.timeout_s)
         while True:
             futures = self.client.list_offsets(
                 dict.fromkeys(spots, spec), request_timeout=self.timeout_s

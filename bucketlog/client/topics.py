@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from random import Random
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -18,11 +17,10 @@ from confluent_kafka.admin._config import (
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time
+from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time, settling
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.retention import Retention, retention_ms
 from bucketlog.client.topic import Topic
-from bucketlog.log_format.backoff import Backoff, Retries
 from bucketlog.log_format.display import Description, DisplayedObject
 from bucketlog.log_format.errors import ConfigurationError, LogError
 
@@ -497,8 +495,7 @@ class Topics:
     def _info_once_known(self, name: str, partitions: int) -> TopicInfo:
         """Like `_info`, once the broker that answers knows the topic with this many partitions.
         Another broker made the change, and brokers learn of changes within moments."""
-        pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=self._admin.timeout_s * 1000)
-        retries = Retries(pauses, random=Random(), monotonic=time.monotonic)
+        retries = settling(self._admin.timeout_s)
         while True:
             try:
                 info = self._info(name)
