@@ -346,12 +346,9 @@ class Transaction:
             InvalidDataError: If a value or a key does not have the declared type.
             LogError: If the queue stays full for the transaction's timeout.
         """
-        producer = self._producer
-        if producer.traced is not None:
-            check = self._check_open
-            return producer.traced.send_many(
-                producer.waiting, self._report, topic, values, key, check
-            )
+        if self._traced is not None:
+            waiting, check = self._producer.waiting, self._check_open
+            return self._traced.send_many(waiting, self._report, topic, values, key, check)
         count = 0
         for messages in encoded_chunks(topic, values, key):
             self._check_open()
