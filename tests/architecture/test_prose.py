@@ -86,7 +86,7 @@ def test_the_texts_of_a_module_are_its_strings() -> None:
     assert set(texts_of_module(module)) == {"A doc.", "do this", "no CODE here"}
 
 
-FRAGMENTS_MAX = 395
+FRAGMENTS_MAX = 377
 """Docstrings that begin in the middle of a thought. The number may only fall: lower it then."""
 
 
