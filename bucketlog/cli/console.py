@@ -36,10 +36,10 @@ def console(
             help="Host name by which browsers may call, as *.example.com; '*': any. Repeatable.",
         ),
     ] = None,
-    schema_registry: Annotated[
+    registry_url: Annotated[
         str | None,
         typer.Option(
-            "--schema-registry",
+            "--registry-url",
             envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
             metavar="URL",
             help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
@@ -64,5 +64,5 @@ def console(
         access=KeyOptions(key_file=encryption_key_file).access(),
         safety_age_ms=safety_age(safety_age_ms),
         on_ready=lambda address: say(f"console at {address} (Ctrl-C stops it)"),
-        schema_registry=schema_registry,
+        schema_registry=registry_url,
     )

@@ -51,7 +51,7 @@ def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     }
     hostile = RegistryAnswer(404, json.dumps({"error_code": 1, "message": SCRIPT}).encode())
     with served_registry({f"/schemas/ids/{AVRO_TEXT_ID}": AVRO_TEXT}, otherwise=hostile) as url:
-        registry = ("--schema-registry", url.replace("http://", f"http://user:{PASSWORD}@"))
+        registry = ("--registry-url", url.replace("http://", f"http://user:{PASSWORD}@"))
         with console_process(bucket_url, *registry, log_file=log_file, settings=settings) as found:
             yield found
     assert log_file.read_text() == ""
