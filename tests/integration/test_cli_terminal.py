@@ -265,7 +265,7 @@ def test_what_is_shown_in_a_terminal(
     [
         "topic list",
         "replay {bucket} {name}",
-        "topic describe {name} -o json",
+        "topic describe {name} --groups-max 100000 -o json",
         "group list",
         "consume {name} -f start --until-end -o jsonl",
         "segment ls {bucket}",
