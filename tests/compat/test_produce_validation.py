@@ -25,17 +25,24 @@ def offered(client: WireClient, topic: str, case: Case) -> Answer:
     return ErrorCode(row.error_code), tuple(one.batch_index for one in row.record_errors)
 
 
-def create(client: WireClient, topic: str, case: Case) -> None:
+def create(bootstrap: str, topic: str, case: Case) -> None:
+    """On a busy machine, Kafka may close the connection instead of answering."""
     configs = [{"name": name, "value": text} for name, text in case.configs.items()]
     wanted: dict[str, Any] = {"name": topic, "num_partitions": 1, "replication_factor": 1}
 
     def is_created() -> bool:
-        answer = client.call(ApiKey.CREATE_TOPICS, 5, topics=[wanted | {"configs": configs}])
+        try:
+            with WireClient(bootstrap) as client:
+                topics = [wanted | {"configs": configs}]
+                answer = client.call(ApiKey.CREATE_TOPICS, 5, topics=topics)
+        except ConnectionError:
+            return False
         error = answer.topics[0].error_code
-        assert error in (ErrorCode.none, ErrorCode.invalid_replication_factor), answer
-        return bool(error == ErrorCode.none)
+        created = (ErrorCode.none, ErrorCode.topic_already_exists)
+        assert error in (*created, ErrorCode.invalid_replication_factor), answer
+        return error in created
 
-    eventually(is_created, "Kafka's controller does not count the broker as alive")
+    eventually(is_created, "Kafka's controller does not create the topic")
 
 
 def answer_of_leader(client: WireClient, topic: str, case: Case) -> Answer:
@@ -56,7 +63,7 @@ def test_kafka_answers_as_the_table_says(tmp_path: Path, components: Components)
         with running_kafka(tmp_path / "kafka") as kafka, WireClient(kafka.bootstrap) as client:
             components.took_part("Apache Kafka broker", kafka.version)
             for number, (name, case) in enumerate(CASES.items()):
-                create(client, topic := f"t{number}", case)
+                create(kafka.bootstrap, topic := f"t{number}", case)
                 found[name] = answer_of_leader(client, topic, case)
     except ConfigurationError as error:
         components.missing("Apache Kafka", error.remedy)
