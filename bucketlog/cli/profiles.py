@@ -28,7 +28,7 @@ PREFIX = "BUCKETLOG_"
 _AWS = "aws_"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _SETTING = re.compile(r"[a-z][a-z0-9_]*")
-_SECRET = re.compile(r"password|secret|token|credential|private", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|token|credential|private|registry_auth", re.IGNORECASE)
 _PATH = re.compile(r"_file$", re.IGNORECASE)
 """The path of a file with a secret is not secret."""
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")

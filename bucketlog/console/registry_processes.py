@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from math import ceil
 from urllib.parse import unquote, urlsplit
 
-from bucketlog.client.schemas.registry import AUTH_VARIABLE, URL_VARIABLE, SchemaRegistry
+from bucketlog.client.schemas.registry import SchemaRegistry
+from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, URL_VARIABLE
 from bucketlog.console.record_values import RecordValues, RegistryLimits
 from bucketlog.console.schema_process import SchemaProcess
 from bucketlog.console.schema_program import DECODE, FETCH

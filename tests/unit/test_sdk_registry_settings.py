@@ -143,7 +143,7 @@ class Answer(Exception):  # noqa: N818  # as confluent-kafka's client has it
 def test_what_an_answer_means(
     what: str, answer: Exception, kind: type[Exception], retriable: bool
 ) -> None:
-    error = registry_error(answer, what, "http://user:secret@host:1", auto_register=False)
+    error = registry_error(answer, what, "http://user:secret@host:1", missing="register it")
     assert type(error) is kind
     assert error.retriable is retriable
     assert error.remedy
@@ -153,7 +153,7 @@ def test_what_an_answer_means(
 
 def test_a_page_is_not_told_whole() -> None:
     error = registry_error(
-        Answer(400, -1, "x" * 1_000_000), "asking", "http://host", auto_register=True
+        Answer(400, -1, "x" * 1_000_000), "asking", "http://host", missing="register it"
     )
     assert len(str(error)) < 1000
 
@@ -210,6 +210,14 @@ def test_user_and_password(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_of_something_else_says_nothing_of_a_record(gate: str, path: str) -> None:
     with pytest.raises(SchemaRegistryUnavailableError, match="no schema registry answers"):
         SchemaRegistry(f"{gate}/{path}").schema(1)
+
+
+def test_an_answer_is_bounded(gate: str) -> None:
+    with pytest.raises(ConfigurationError, match="answer_bytes_max"):
+        SchemaRegistry(gate, answer_bytes_max=0)
+    registry = SchemaRegistry(gate, auth=("ann", "secret"), answer_bytes_max=10)
+    with pytest.raises(SchemaRegistryUnavailableError, match="more than 10 bytes"):
+        registry.schema(1)
 
 
 @pytest.mark.parametrize("schema_id", ["-1", "4294967296", '"1"', "null", "1.5"])

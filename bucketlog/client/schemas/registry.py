@@ -4,17 +4,27 @@ Invariants: an answer is kept, a failure never; what cannot be known because the
 reach is a `SchemaRegistryError`, never a word about the record. What is kept is bounded.
 """
 
+import dataclasses
 import functools
-import os
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from bucketlog.client.schemas.codec import SchemaText, SchemaType
 from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.client.schemas.registered import RegistryFormat
-from bucketlog.client.schemas.registry_errors import public, registry_error
+from bucketlog.client.schemas.registered_schema import (
+    Reference,
+    RegisteredSchema,
+    id_in,
+    referenced,
+    schema_in,
+)
+from bucketlog.client.schemas.registry_connection import (
+    ANSWER_BYTES_MAX,
+    TIMEOUT_S,
+    RegistryConnection,
+    clear_caches,
+)
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.extras import needed
 
@@ -28,16 +38,8 @@ M = TypeVar("M", bound="Message")
 Naming: TypeAlias = Literal["topic", "record", "topic-record"]
 """A subject is <topic>-value (or -key), the record's full name, or <topic>-<full name>."""
 
-URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
-AUTH_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_AUTH"
 SCHEMAS_MAX = 1000
 """Schemas that are kept, and as many ids."""
-_RETRIES = 2
-_RETRY_WAIT_MS = 200
-_REFERENCES_MAX = 1000
-_ID_MAX = 2**32 - 1
-_NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError)
-"""What the client raises for an answer that is not a registry's."""
 _TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
 
 
@@ -56,6 +58,8 @@ class SchemaRegistry:
             means those of the system.
         timeout_s: Longest time that a request waits for its answer, in seconds. A request that
             fails temporarily is sent up to three times. Default: 10.
+        answer_bytes_max: Largest size of an answer, and of the schemas that a schema refers to, in
+            bytes. Default: 16 MiB.
         naming: How subjects are named: "topic" as `orders-value`, "record" as `com.shop.Order`,
             "topic-record" as `orders-com.shop.Order`.
         auto_register: Whether formats register the schema of a class that the registry does not
@@ -80,48 +84,33 @@ class SchemaRegistry:
         *,
         auth: tuple[str, str] | None = None,
         ca_file: str | None = None,
-        timeout_s: float = 10.0,
+        timeout_s: float = TIMEOUT_S,
+        answer_bytes_max: int = ANSWER_BYTES_MAX,
         naming: Naming = "topic",
         auto_register: bool = True,
         use_latest: bool = False,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        url = url or os.environ.get(URL_VARIABLE)
-        if not url:
-            raise ConfigurationError(
-                "no URL of a schema registry",
-                remedy=f"SchemaRegistry('http://localhost:8081'), or set {URL_VARIABLE}",
-            )
-        if not all(one.strip().startswith(("http://", "https://")) for one in url.split(",")):
-            raise ConfigurationError(
-                f"{public(url)!r} is not a URL of a schema registry",
-                remedy="as in http://localhost:8081",
-            )
         if naming not in ("topic", "record", "topic-record"):
             raise ConfigurationError(
                 f"{naming!r} names no subjects",
                 remedy='naming is "topic", "record", "topic-record"',
             )
-        user_info = ":".join(auth) if auth else os.environ.get(AUTH_VARIABLE)
-        self.url = url
         self.naming: Naming = naming
         self.auto_register = auto_register
         self.use_latest = use_latest
-        self._config: dict[str, Any] = {
-            "url": url,
-            "timeout": timeout_s,
-            "max.retries": _RETRIES,
-            "retries.wait.ms": _RETRY_WAIT_MS,
-            **({"basic.auth.user.info": user_info} if user_info else {}),
-            **({"ssl.ca.location": ca_file} if ca_file else {}),
-            **(config or {}),
-        }
-        self._client: SchemaRegistryClient | None = None
+        self._connection = RegistryConnection(
+            url,
+            auth=auth,
+            ca_file=ca_file,
+            timeout_s=timeout_s,
+            answer_bytes_max=answer_bytes_max,
+            config=config,
+        )
+        self.url = self._connection.url
         self._schemas: dict[int, SchemaText] = {}
         self._ids: dict[tuple[str, str], int] = {}
         """Of what was registered, by subject and text."""
-        self._lock = threading.Lock()
-        needed("confluent_kafka.schema_registry", "registry")
 
     def avro(
         self,
@@ -227,8 +216,8 @@ class SchemaRegistry:
         def ask(client: "SchemaRegistryClient") -> int:
             made = self._with_imports(client, schema)
             if self.auto_register:
-                return _id_of(client.register_schema(subject, made))
-            return _id_of(client.lookup_schema(subject, made).schema_id)
+                return id_in(client.register_schema(subject, made))
+            return id_in(client.lookup_schema(subject, made).schema_id)
 
         found = self._ids.get((subject, schema.text))
         if found is None:
@@ -250,39 +239,16 @@ class SchemaRegistry:
         """
 
         def ask(client: "SchemaRegistryClient") -> tuple[int, SchemaText]:
-            schema_id = _id_of(client.get_latest_version(subject).schema_id)
+            schema_id = id_in(client.get_latest_version(subject).schema_id)
             return schema_id, self._fetch(client, schema_id)
 
         return self._ask(f"asking for the latest schema of subject {subject!r}", ask)
 
     def _ask(self, what: str, ask: "Callable[[SchemaRegistryClient], T]") -> T:
-        """One at a time: what its client keeps is dropped, and kept here within bounds."""
-        registry = needed("confluent_kafka.schema_registry", "registry")
-        # httpx2 of confluent-kafka since 2.16, httpx of earlier versions
-        httpx = needed(
-            "confluent_kafka.schema_registry._sync.schema_registry_client", "registry"
-        ).httpx
-        with self._lock:
-            if self._client is None:
-                self._client = self._open(registry)
-            try:
-                return ask(self._client)
-            except (*_NOT_THEIR_API, httpx.HTTPError, registry.SchemaRegistryError) as error:
-                raise registry_error(
-                    error, what, self.url, auto_register=self.auto_register
-                ) from error
-            finally:
-                _forget(self._client)
-
-    def _open(self, registry: Any) -> "SchemaRegistryClient":
-        try:
-            made: SchemaRegistryClient = registry.SchemaRegistryClient(self._config)
-            weakref.finalize(self, made.close)
-        except (ValueError, TypeError, OSError) as error:
-            raise ConfigurationError(
-                f"the schema registry's settings: {error}", remedy="correct them"
-            ) from error
-        return made
+        register = (
+            "leave out use_latest" if self.auto_register else "auto_register=True registers it"
+        )
+        return self._connection.ask(what, ask, missing=f"register it first; {register}")
 
     def _fetch(self, client: "SchemaRegistryClient", schema_id: int) -> SchemaText:
         found = client.get_schema(schema_id)
@@ -294,9 +260,7 @@ class SchemaRegistry:
             text = self._as_descriptor(
                 client, text, functools.partial(client.get_schema, schema_id, fmt="serialized")
             )
-        references: dict[str, str] = {}
-        self._collect(client, found, references, set())
-        return SchemaText(text, schema_type, references)
+        return SchemaText(text, schema_type, self._references(client, schema_in(found.to_dict())))
 
     def _as_descriptor(
         self, client: "SchemaRegistryClient", text: str, ask: "Callable[[], Schema]"
@@ -307,32 +271,27 @@ class SchemaRegistry:
         if file_of(SchemaText(text, "PROTOBUF")) is not None:
             return text
         registry = needed("confluent_kafka.schema_registry", "registry")
-        _forget(client)
+        clear_caches(client)
         try:
             return ask().schema_str or text
         except registry.SchemaRegistryError:
             return text
 
-    def _collect(
-        self,
-        client: "SchemaRegistryClient",
-        schema: "Schema",
-        found: dict[str, str],
-        seen: set[tuple[str, int]],
-    ) -> None:
-        for one in schema.references or ():
-            if one.subject is None or one.version is None or (one.subject, one.version) in seen:
-                continue
-            seen.add((one.subject, one.version))
-            if len(seen) > _REFERENCES_MAX:
-                raise InvalidDataError(f"a schema refers to more than {_REFERENCES_MAX} others")
-            ask = functools.partial(_version, client, one.subject, one.version)
-            inner = ask()
-            text = inner.schema_str or ""
-            if inner.schema_type == "PROTOBUF":
-                text = self._as_descriptor(client, text, functools.partial(ask, "serialized"))
-            self._collect(client, inner, found, seen)
-            found[one.name or one.subject] = text
+    def _references(
+        self, client: "SchemaRegistryClient", schema: RegisteredSchema
+    ) -> dict[str, str]:
+        """Texts by name; those of Protobuf as descriptors, if the registry has them."""
+
+        def ask(one: Reference) -> RegisteredSchema:
+            get = functools.partial(_version, client, one.subject, one.version)
+            found = schema_in(get().to_dict())
+            if found.type != "PROTOBUF":
+                return found
+            text = self._as_descriptor(client, found.text, functools.partial(get, "serialized"))
+            return dataclasses.replace(found, text=text)
+
+        found = referenced(schema, ask, characters_max=self._connection.answer_bytes_max)
+        return {one.name: inner.text for one, inner in found}
 
     def _with_imports(self, client: "SchemaRegistryClient", schema: SchemaText) -> "Schema":
         registry = needed("confluent_kafka.schema_registry", "registry")
@@ -351,14 +310,3 @@ def _version(
     client: "SchemaRegistryClient", subject: str, version: int, fmt: str | None = None
 ) -> "Schema":
     return client.get_version(subject, version, True, fmt).schema
-
-
-def _forget(client: Any) -> None:
-    client.clear_caches()
-
-
-def _id_of(found: Any) -> int:
-    """Raises `ValueError` for what no registry gives: a frame has room for 32 bits."""
-    if not isinstance(found, int) or not 0 <= found <= _ID_MAX:
-        raise ValueError(f"{found!r} is not a schema id")
-    return found

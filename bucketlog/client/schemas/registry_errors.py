@@ -13,18 +13,24 @@ from bucketlog.log_format.errors import (
 _USER_INFO = re.compile("^([a-z]+://)?.*@", re.DOTALL)
 _NOT_FOUND = 404
 _UNKNOWN_SCHEMA = 40403
-_UNKNOWN_SUBJECT = (40401, 40402)
+_NOT_THERE = range(40401, 40409)
+"""Codes of what the registry does not have, or has deleted; also of a subject without a
+compatibility level."""
+_NOT_DELETED_YET = (40405, 40407)
 _CONFLICT = 409
+_REFERENCED = 42206
 _INVALID = 422
 _REFUSED = (401, 403)
 _PASSING = (408, 429)
 _SERVER_ERROR = 500
+_CREDENTIALS = "give credentials that may do this, as auth= or BUCKETLOG_SCHEMA_REGISTRY_AUTH"
 _SAID_MAX = 500
 """What answers instead of a registry may send pages."""
 
 
-def registry_error(error: Exception, what: str, url: str, *, auto_register: bool) -> BucketlogError:
-    """`error` is of confluent-kafka's client: the registry's answer, or why there was none."""
+def registry_error(error: Exception, what: str, url: str, *, missing: str) -> BucketlogError:
+    """Return our error for one of confluent-kafka's client: the registry's answer, or why there was
+    none. `missing`: the remedy if the registry does not have what was asked for."""
     status = getattr(error, "http_status_code", None)
     if status is None:
         return SchemaRegistryUnavailableError(
@@ -33,37 +39,44 @@ def registry_error(error: Exception, what: str, url: str, *, auto_register: bool
             remedy="check its address and that it runs; nothing was skipped: try again",
         )
     code, reason = getattr(error, "error_code", None), getattr(error, "error_message", None)
-    said = f"{what}: {_short(reason or 'no reason given')} (HTTP {status}, code {code})"
+    said = f"{what}: {_short(reason or 'no reason given')} (HTTP {status}, code {_short(code)})"
     if status in _PASSING or status >= _SERVER_ERROR:
         return SchemaRegistryUnavailableError(said, remedy="see the registry's log; try again")
-    if status == _CONFLICT:
+    if status == _CONFLICT and code not in _NOT_DELETED_YET:
         return IncompatibleSchemaError(
             said,
             remedy="give added fields a default, or set the subject's compatibility; "
             "a type that is another needs another topic or subject",
         )
     if status == _NOT_FOUND:
-        return _not_found(said, what, code, auto_register=auto_register)
+        return _not_found(said, what, code, missing=missing)
     if status in _REFUSED:
-        return SchemaRegistryError(said, remedy="give credentials that may do this, as auth=")
+        return SchemaRegistryError(said, remedy=_CREDENTIALS)
+    if code == _REFERENCED:
+        return SchemaRegistryError(said, remedy="delete the schemas that refer to it first")
     if status == _INVALID:
         return SchemaRegistryError(said, remedy="correct the schema, or ask for another version")
     return SchemaRegistryError(said, remedy=f"check that {public(url)} is a schema registry")
 
 
-def _not_found(said: str, what: str, code: object, *, auto_register: bool) -> BucketlogError:
+def _not_found(said: str, what: str, code: object, *, missing: str) -> BucketlogError:
     by_id = what.startswith("asking for schema ")
     if by_id and code == _UNKNOWN_SCHEMA:
         return InvalidDataError(
             f"the schema registry has no {what.removeprefix('asking for ')}",
             remedy="it was written with another registry, or its schema was deleted",
         )
-    if code == _UNKNOWN_SCHEMA or code in _UNKNOWN_SUBJECT:
-        register = "leave out use_latest" if auto_register else "auto_register=True registers it"
-        return SchemaRegistryError(said, remedy=f"register it first; {register}")
+    if code in _NOT_THERE:
+        return SchemaRegistryError(said, remedy=missing)
     return SchemaRegistryError(
         said, remedy="check the URL's path: the API of some registries is under /apis/ccompat/v7"
     )
+
+
+def is_absent(error: Exception) -> bool:
+    """Return True if the registry answered that it does not have what was asked for."""
+    status, code = getattr(error, "http_status_code", None), getattr(error, "error_code", None)
+    return status == _NOT_FOUND and code in _NOT_THERE
 
 
 def public(url: str) -> str:
