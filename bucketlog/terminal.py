@@ -14,7 +14,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 import typer
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.log_format.printable import printable, printable_json
+from bucketlog.log_format.printable import printable, printable_json, printable_lines
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ EXIT_TERMINATED = 143
 IDENTIFIERS = frozenset(
     {
         *("partition", "earliest", "latest", "base_offset", "hw_stamp", "position", "broker"),
-        *("committed", "before", "after", "leader_epoch"),
+        *("committed", "before", "after", "leader_epoch", "id", "version"),
         *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "attributes"),
     }
 )
@@ -83,6 +83,23 @@ def say(*lines: str) -> None:
     """Print lines of data on stdout; without arguments, an empty line."""
     for line in lines or ("",):
         print("\n".join(_wrapped(printable(line), _columns())))
+
+
+def say_text(text: str) -> None:
+    """Print a text of several lines unchanged. On a terminal, control characters are escaped,
+    except line feeds and tabs."""
+    shown = printable_lines(text) if sys.stdout.isatty() else text
+    print(shown.encode(errors="backslashreplace").decode().removesuffix("\n"))
+
+
+def indented_json(text: str) -> str:
+    """The same JSON in lines, for a terminal; text that is not JSON, and text for a pipe, stay."""
+    if not sys.stdout.isatty():
+        return text
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def say_json(value: object, *, indent: int | None = None) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, Partitions, position
 from bucketlog.cli.record_format import record_format
+from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
@@ -20,9 +21,11 @@ from bucketlog.log_format.printable import printable_lines
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from bucketlog.client.consumer import Consumer
     from bucketlog.client.membership import GroupStart
+    from bucketlog.client.schemas.registry import SchemaRegistry
     from bucketlog.client.topic import Record
 
 BATCH_RECORDS = 1000
@@ -117,6 +120,8 @@ def consume(
         RecordOutput, typer.Option("--output", "-o", help="The value alone, or all of a record.")
     ] = RecordOutput.RAW,
     registry_url: RegistryUrl = None,
+    registry_auth: RegistryAuth = None,
+    registry_ca_file: RegistryCaFile = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Print each new record as a line, until the command is stopped, as tail -f does.
@@ -128,7 +133,7 @@ def consume(
 
     show = _shape(output, template, key_separator)
     until: Literal["end"] | None = "end" if until_end else None
-    shown = _shown(topics, registry_url)
+    shown = _shown(topics, _registry(registry_url, registry_auth, registry_ca_file))
     with (
         sigterm_interrupts(),
         connected(bootstrap) as log,
@@ -148,17 +153,26 @@ def consume(
             raise stopped
 
 
-def _shown(topics: Sequence[str], registry_url: str | None) -> Any:
+def _registry(url: str | None, auth: str | None, ca_file: "Path | None") -> "SchemaRegistry | None":
+    if url is None:
+        return None
+    from bucketlog.client.schemas.registry import SchemaRegistry
+
+    return SchemaRegistry(
+        url, auth=registry_login(auth), ca_file=None if ca_file is None else str(ca_file)
+    )
+
+
+def _shown(topics: Sequence[str], registry: "SchemaRegistry | None") -> Any:
     """The topic, or a list of topics and patterns; with a registry, its frames as JSON."""
     from bucketlog.client.topic import Topic
     from bucketlog.client.topic_pattern import TopicPattern
 
     formats: dict[str, Any] = {}
-    if registry_url is not None:
+    if registry is not None:
         from bucketlog.client.schemas.display import DisplayFormat
-        from bucketlog.client.schemas.registry import SchemaRegistry
 
-        shown = DisplayFormat(SchemaRegistry(registry_url))
+        shown = DisplayFormat(registry)
         formats = {"value": shown, "key": shown}
     sources: list[Any] = [
         TopicPattern(name, **formats) if name.startswith(PATTERN) else Topic(name, **formats)

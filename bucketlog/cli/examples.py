@@ -30,6 +30,24 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "deadletter list": ("bucketlog deadletter list orders-dead",),
     "deadletter show": ("bucketlog deadletter show orders-dead --reason ValidationError -n 10",),
     "deadletter replay": ("bucketlog deadletter replay orders-dead --from start --dry-run",),
+    "schema list": ("bucketlog schema list --prefix orders- --registry-url http://localhost:8081",),
+    "schema show": (
+        "bucketlog schema show orders-value --version 3",
+        "bucketlog schema show --id 17 --references",
+    ),
+    "schema register": (
+        "bucketlog schema register orders-value order.avsc",
+        "bucketlog schema register orders-value order.proto -r line.proto=lines:1",
+    ),
+    "schema check": ("bucketlog schema check orders-value order.avsc",),
+    "schema compatibility": (
+        "bucketlog schema compatibility orders-value",
+        "bucketlog schema compatibility orders-value --set FULL_TRANSITIVE",
+    ),
+    "schema delete": (
+        "bucketlog schema delete orders-value --version 2 --dry-run",
+        "bucketlog schema delete orders-value --permanent --yes",
+    ),
     "replay": (
         "bucketlog replay s3://bucket/prefix orders --since 7d",
         "bucketlog replay s3://bucket/prefix orders --to ./orders --format parquet",

@@ -32,6 +32,7 @@ from bucketlog.cli.mirror import mirror
 from bucketlog.cli.produce import produce
 from bucketlog.cli.profiles import CHOICE, PREFIX, restored
 from bucketlog.cli.replay import replay
+from bucketlog.cli.schema import app as schema_app
 from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import TerminationSignal
 from bucketlog.cli.spark import app as spark_app
@@ -77,6 +78,7 @@ app.command("apply")(apply)
 app.command("produce")(produce)
 app.command("consume")(consume)
 app.add_typer(deadletter_app, name="deadletter")
+app.add_typer(schema_app, name="schema")
 app.command("replay")(replay)
 app.command("mirror")(mirror)
 app.command("export")(export)

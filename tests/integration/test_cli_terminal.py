@@ -19,6 +19,7 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.printable import printable_lines
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import COMMAND, Shell
+from tests.servers.stand_in_registry import ONE_SUBJECT, served_registry
 
 NOBODY = "127.0.0.1:1"
 _numbers = count()
@@ -27,6 +28,12 @@ _numbers = count()
 @pytest.fixture
 def name() -> str:
     return f"terminal-{next(_numbers)}"
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    with served_registry(ONE_SUBJECT) as url:
+        yield url
 
 
 @contextmanager
@@ -237,6 +244,9 @@ def test_groups_in_a_terminal(shell: Shell, name: str) -> None:
         ("topic list", "PARTITIONS"),
         ("group list", "STATE"),
         ("replay {bucket} {name}", '"value": "x"'),
+        ("schema list --registry-url {registry}", "VERSIONS"),
+        ("schema show s --registry-url {registry}", "string"),
+        ("schema delete s --dry-run --registry-url {registry}", "REFERENCED BY"),
         ("segment ls {bucket}", "BATCHES"),
         ("segment verify {bucket}", "all sound"),
         ("segment gc {bucket} --dry-run", "REASON"),
@@ -248,11 +258,13 @@ def test_groups_in_a_terminal(shell: Shell, name: str) -> None:
     ],
 )
 def test_what_is_shown_in_a_terminal(
-    shell: Shell, name: str, broker: EmbeddedCluster, line: str, shown: str
+    shell: Shell, name: str, broker: EmbeddedCluster, registry: str, line: str, shown: str
 ) -> None:
     shell.ok("topic", "create", name)
     shell.ok("produce", name, stdin=b"x\n")
-    command = line.format(name=name, bucket=broker.bucket_url, address=broker.bootstrap)
+    command = line.format(
+        name=name, bucket=broker.bucket_url, address=broker.bootstrap, registry=registry
+    )
     with terminal(shell, *command.split()) as child:
         code, text = ended(child)
     assert code == 0, text
@@ -268,6 +280,7 @@ def test_what_is_shown_in_a_terminal(
         "topic describe {name} --groups-max 100000 -o json",
         "group list",
         "consume {name} -f start --until-end -o jsonl",
+        "schema list --registry-url {registry}",
         "segment ls {bucket}",
         "segment verify {bucket}",
         "bench consume {name}",
@@ -278,11 +291,11 @@ def test_what_is_shown_in_a_terminal(
     ],
 )
 def test_a_reader_that_is_gone_is_no_error_of_ours(
-    shell: Shell, name: str, broker: EmbeddedCluster, line: str
+    shell: Shell, name: str, broker: EmbeddedCluster, registry: str, line: str
 ) -> None:
     shell.ok("topic", "create", name)
     shell.ok("produce", name, stdin=b"x\n" * 100)
-    command = line.format(name=name, bucket=broker.bucket_url)
+    command = line.format(name=name, bucket=broker.bucket_url, registry=registry)
     done = piped(shell, f"bucketlog {command} | true")
     assert done.returncode in (0, 141), done.stderr
     assert done.stderr == b""

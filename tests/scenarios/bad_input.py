@@ -121,6 +121,31 @@ CONNECTIONS = (
     BadInput("config use nowhere", 2, "nowhere"),
     BadInput("completion tcsh", 2, "tcsh"),
 )
+REGISTRY = f"--registry-url http://{NOBODY}"
+SCHEMAS = (
+    BadInput(f"schema list {REGISTRY}", 1, "no schema registry answers at"),
+    BadInput("schema list --registry-url nowhere", 2, "nowhere"),
+    BadInput("schema list --registry-url ''", 2, "give --registry-url URL"),
+    BadInput(f"schema list {REGISTRY} --registry-auth ann", 2, "USER:PASSWORD"),
+    BadInput(f"schema list {REGISTRY} --registry-ca-file {{folder}}/none.pem", 2, "settings"),
+    BadInput(f"schema list {REGISTRY} --subjects-max -1", 2, "greater than or equal to 0"),
+    BadInput(f"schema show {REGISTRY}", 2, "give SUBJECT or --id N"),
+    BadInput(f"schema show s --id 1 {REGISTRY}", 2, "not both"),
+    BadInput(f"schema show --id 1 --version 1 {REGISTRY}", 2, "leave one out"),
+    BadInput(f"schema show s --version 0 {REGISTRY}", 2, "a number from 1, or latest"),
+    BadInput(f"schema show .. {REGISTRY}", 2, "not the name of a subject"),
+    BadInput(f"schema register s {{folder}}/none.avsc {REGISTRY}", 1, "No such file"),
+    BadInput(f"schema register s {{folder}}/secret {REGISTRY}", 2, "add --type"),
+    BadInput(f"schema register s - -t xml {REGISTRY}", 2, "xml"),
+    BadInput(f"schema register s - -t avro {REGISTRY}", 2, "is empty"),
+    BadInput(f"schema register s - -t avro {REGISTRY}", 2, "not UTF-8", b"\xff"),
+    BadInput(f"schema register s - -t avro -r a {REGISTRY}", 2, "NAME=SUBJECT:VERSION", b"{}"),
+    BadInput(f"schema check s - -t avro -r a=b:0 {REGISTRY}", 2, "a=b:0", b"{}"),
+    BadInput(f"schema compatibility s --set ODD {REGISTRY}", 2, "ODD"),
+    BadInput(f"schema compatibility s --set FULL --unset {REGISTRY}", 2, "leave one out"),
+    BadInput(f"schema delete '' {REGISTRY}", 2, "not the name of a subject"),
+    BadInput(f"schema delete s --version first {REGISTRY}", 2, "a number from 1, or latest"),
+)
 BUCKETS = (
     BadInput("segment ls {folder}", 2, "check the url"),
     BadInput("segment ls http://bucket", 2, "http"),
@@ -137,7 +162,7 @@ BUCKETS = (
     BadInput("doctor file://{folder}/none", 2, "none"),
     BadInput("cost file://{folder}/none", 2, "none"),
 )
-ROWS = (*TOPICS, *RECORD_ROWS, *CONNECTIONS, *BUCKETS)
+ROWS = (*TOPICS, *RECORD_ROWS, *CONNECTIONS, *SCHEMAS, *BUCKETS)
 
 
 def prepare(shell: Shell, folder: Path) -> None:

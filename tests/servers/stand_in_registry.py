@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 class RegistryAnswer(NamedTuple):
     """`is_endless`: the body is repeated until the client ends; `is_silent`: no answer comes until
-    the stand-in ends."""
+    the stand-in ends; `encoding`: what the answer says of the encoding of its body."""
 
     status: int = 200
     body: bytes = b""
     is_endless: bool = False
     is_silent: bool = False
+    encoding: str | None = None
 
 
 NOT_FOUND = RegistryAnswer(
@@ -23,8 +24,22 @@ NOT_FOUND = RegistryAnswer(
 )
 
 
+def json_answer(value: object, status: int = 200) -> RegistryAnswer:
+    return RegistryAnswer(status, json.dumps(value).encode())
+
+
 def schema_answer(text: str, kind: str = "AVRO", **more: Any) -> RegistryAnswer:
     return RegistryAnswer(200, json.dumps({"schema": text, "schemaType": kind, **more}).encode())
+
+
+_STRING = schema_answer('"string"', subject="s", version=1, id=7)
+ONE_SUBJECT = {
+    "/subjects": json_answer(["s"]),
+    "/subjects/s/versions": json_answer([1]),
+    "/subjects/s/versions/1": _STRING,
+    "/subjects/s/versions/latest": _STRING,
+}
+"""Answers of a registry with the subject s."""
 
 
 @contextmanager
@@ -34,21 +49,36 @@ def served_registry(
     otherwise: RegistryAnswer = NOT_FOUND,
     asked: list[str] | None = None,
 ) -> Iterator[str]:
-    """Its address, without a slash at the end. `answers` are by path, without the query; `asked`
-    gets the paths of requests."""
+    """Its address, without a slash at the end. `answers` are by path, without the query, and by
+    method and path, such as "DELETE /subjects/s", for methods other than GET; `asked` gets these
+    names of requests."""
     ended = Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
+            self._answer(self.path.partition("?")[0])
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self._answer(f"{self.command} {self.path.partition('?')[0]}")
+
+        def do_PUT(self) -> None:
+            self.do_POST()
+
+        def do_DELETE(self) -> None:
+            self.do_POST()
+
+        def _answer(self, name: str) -> None:
             if asked is not None:
-                asked.append(path)
-            answer = answers.get(path, otherwise)
+                asked.append(name)
+            answer = answers.get(name, otherwise)
             if answer.is_silent:
                 ended.wait()
                 return
             self.send_response(answer.status)
             self.send_header("content-type", "application/json")
+            if answer.encoding is not None:
+                self.send_header("content-encoding", answer.encoding)
             if not answer.is_endless:
                 self.send_header("content-length", str(len(answer.body)))
             self.end_headers()
