@@ -1,7 +1,7 @@
 """`bucketlog schema` and a registry that is hostile, slow or of another kind."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from tests.servers.stand_in_registry import (
 
 TITLE = "\x1b]0;pwned\x07\x9b\u202e"
 SHOWN = r"\x1b]0;pwned\x07\x9b\u202e"
-CALLS = ("names", "versions", "schema", "schema_of_id", "uses", "referring")
-CALLS += ("lookup", "register", "check", "level", "set_level")
+CALLS = (
+    *("names", "versions", "schema", "schema_of_id", "uses", "referring"),
+    *("lookup", "register", "check", "level", "set_level"),
+)
 SCHEMA = GivenSchema("AVRO", '"string"')
 BYTES_MAX = 10_000
 
@@ -50,7 +52,7 @@ def called(subjects: Subjects, call: str) -> Any:
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for name in ("URL", "AUTH", "CA_FILE"):
         monkeypatch.delenv(f"BUCKETLOG_SCHEMA_REGISTRY_{name}", raising=False)
     return monkeypatch
