@@ -22,6 +22,9 @@ _CHECK_LISTENER = (
 )
 _WAIT = "the cluster is settling: try again in a moment"
 
+_NEW_LEADER = "the partition has another leader: try again in a moment"
+_NEW_SESSION = "the broker closed the session of this consumer: poll again, a new session begins"
+_NEW_TOPIC = "the topic was deleted or created anew: read its metadata again"
 _CHOOSING = "the cluster is choosing other leaders: try again in a moment"
 _GIVEN_UP = "its producer was stopped before the record was acknowledged"
 _WAITED_FOR_CONTROLLER = "waiting for controller"
@@ -47,10 +50,14 @@ ADVICE: dict[str, Advice] = {
     "COORDINATOR_LOAD_IN_PROGRESS": Advice(True, _WAIT),
     "COORDINATOR_NOT_AVAILABLE": Advice(True, _WAIT),
     "CORRUPT_MESSAGE": Advice(True, "the bytes were damaged on their way: send again"),
+    "ELECTION_NOT_NEEDED": Advice(True, "the partition has this leader: nothing remains to do"),
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE": Advice(True, _WAIT),
     "FENCED_INSTANCE_ID": Advice(
         False, "another member joined with this instance_id: give each member its own"
     ),
+    "FENCED_LEADER_EPOCH": Advice(True, _NEW_LEADER),
     "FENCED_MEMBER_EPOCH": Advice(True, "the group continued without this member: poll to rejoin"),
+    "FETCH_SESSION_ID_NOT_FOUND": Advice(True, _NEW_SESSION),
     "GROUP_AUTHORIZATION_FAILED": Advice(False, "use credentials that may use this group"),
     "GROUP_ID_NOT_FOUND": Advice(False, "see `bucketlog group list` for the groups there are"),
     "GROUP_MAX_SIZE_REACHED": Advice(
@@ -64,8 +71,10 @@ ADVICE: dict[str, Advice] = {
     "INCONSISTENT_GROUP_PROTOCOL": Advice(
         False, "use an assignor that all members have, or another group"
     ),
+    "INCONSISTENT_TOPIC_ID": Advice(True, _NEW_TOPIC),
     "INVALID_COMMIT_OFFSET_SIZE": Advice(False, "commit fewer partitions at once"),
     "INVALID_CONFIG": Advice(False, "correct the topic's configs"),
+    "INVALID_FETCH_SESSION_EPOCH": Advice(True, _NEW_SESSION),
     "INVALID_GROUP_ID": Advice(False, "choose another name for the group"),
     "INVALID_PARTITIONS": Advice(
         False, "ask for more partitions than there are, and at most BUCKETLOG_PARTITIONS_MAX"
@@ -82,6 +91,7 @@ ADVICE: dict[str, Advice] = {
     "INVALID_SESSION_TIMEOUT": Advice(
         False, "keep session_timeout_s within BUCKETLOG_GROUP_SESSION_TIMEOUT_MS_MIN and _MAX"
     ),
+    "INVALID_SHARE_SESSION_EPOCH": Advice(True, _NEW_SESSION),
     "INVALID_TIMESTAMP": Advice(False, "correct the record's timestamp"),
     "INVALID_TRANSACTION_TIMEOUT": Advice(
         False,
@@ -91,6 +101,9 @@ ADVICE: dict[str, Advice] = {
     "INVALID_TOPIC_EXCEPTION": Advice(False, "choose another name"),
     "KAFKA_STORAGE_ERROR": Advice(True, "the bucket is unreachable: see the broker's log"),
     "LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
+    "LISTENER_NOT_FOUND": Advice(
+        True, "the leader has no such listener: give all brokers the same listeners"
+    ),
     "MEMBER_ID_REQUIRED": Advice(True, _WAIT),
     "MESSAGE_TOO_LARGE": Advice(False, "send smaller records, or raise max.message.bytes"),
     "NETWORK_EXCEPTION": Advice(True, _WAIT),
@@ -100,6 +113,9 @@ ADVICE: dict[str, Advice] = {
     "NOT_CONTROLLER": Advice(True, _WAIT),
     "NOT_COORDINATOR": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": Advice(
+        True, "the record may be written: send again with an idempotent producer"
+    ),
     "NOT_LEADER_OR_FOLLOWER": Advice(True, _WAIT),
     "OFFSET_METADATA_TOO_LARGE": Advice(
         False,
@@ -114,9 +130,11 @@ ADVICE: dict[str, Advice] = {
         False,
         "raise BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
     ),
+    "PREFERRED_LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
     "REBALANCE_IN_PROGRESS": Advice(True, "the group is rebalancing: poll, then commit again"),
     "RECORD_LIST_TOO_LARGE": Advice(False, "send smaller batches (batch.size)"),
+    "REPLICA_NOT_AVAILABLE": Advice(True, _WAIT),
     "REQUEST_TIMED_OUT": Advice(
         True, "the broker could not commit in time: see its log, try again"
     ),
@@ -125,6 +143,10 @@ ADVICE: dict[str, Advice] = {
     "SECURITY_DISABLED": Advice(
         False, "set BUCKETLOG_CREDENTIALS_KEY_FILE at all brokers, as docs/logins.md says"
     ),
+    "SHARE_SESSION_LIMIT_REACHED": Advice(
+        True, "the broker has no room for another share session: try again in a moment"
+    ),
+    "SHARE_SESSION_NOT_FOUND": Advice(True, _NEW_SESSION),
     "STALE_MEMBER_EPOCH": Advice(True, "the group continued without this member: poll to rejoin"),
     "THROTTLING_QUOTA_EXCEEDED": Advice(True, "slow down, or ask for a larger quota"),
     "TOPIC_ALREADY_EXISTS": Advice(False, "use topics.ensure, or another name"),
@@ -133,13 +155,12 @@ ADVICE: dict[str, Advice] = {
         False, "set BUCKETLOG_TRANSACTIONS=true at all brokers"
     ),
     "UNACCEPTABLE_CREDENTIAL": Advice(False, "use 4096 to 16384 iterations, and a shorter name"),
+    "UNKNOWN_LEADER_EPOCH": Advice(True, _NEW_LEADER),
     "UNKNOWN_MEMBER_ID": Advice(
         True, "the group continued without this member: poll again, it rejoins"
     ),
     "UNKNOWN_PRODUCER_ID": Advice(False, "the cluster forgot this producer: open a new one"),
-    "UNKNOWN_TOPIC_ID": Advice(
-        True, "the topic was deleted or created anew: read its metadata again"
-    ),
+    "UNKNOWN_TOPIC_ID": Advice(True, _NEW_TOPIC),
     "UNKNOWN_TOPIC_OR_PARTITION": Advice(
         False, "create it: `bucketlog topic create NAME`, or log.topics.ensure(topic)"
     ),

@@ -15,7 +15,7 @@ from bucketlog.client.kafka_errors import ADVICE, KAFKA_NAMES, UNADVISED, log_er
 from bucketlog.client.sending import encoded
 from bucketlog.log_format.errors import ConfigurationError, LogError
 
-LIBRDKAFKA_NAMES = {KafkaError(code).name() for code in [*range(-200, 120)]}
+LIBRDKAFKA_NAMES = {KafkaError(code).name() for code in [*range(-200, 140)]}
 NAMES = {KAFKA_NAMES.get(name, name) for name in LIBRDKAFKA_NAMES}
 
 
@@ -44,6 +44,30 @@ def test_names_are_those_of_kafkas_protocol_guide(kafka: ErrorCode) -> None:
     error = KafkaError(kafka.value)
     if not error.name().startswith("ERR_"):  # librdkafka has no name for it
         assert log_error(error, "x").code == kafka.name.upper()
+
+
+def retriable_codes() -> dict[str, KafkaError]:
+    """Codes that Apache Kafka calls retriable and that librdkafka can report, by Kafka's names."""
+    found = {code.name.upper(): KafkaError(code.value) for code in ErrorCode if code.retriable}
+    return {name: error for name, error in found.items() if not error.name().startswith("ERR_")}
+
+
+NOT_RETRIED = {"UNKNOWN_TOPIC_OR_PARTITION"}
+"""A missing topic comes into being by no second try: the remedy is to create it."""
+
+
+@pytest.mark.parametrize("name", sorted(retriable_codes()))
+def test_what_kafka_retries_has_advice(name: str) -> None:
+    error = log_error(retriable_codes()[name], "x")
+    assert error.code in ADVICE
+    assert error.retriable == (name not in NOT_RETRIED)
+
+
+def test_the_list_of_kafkas_codes_is_complete() -> None:
+    """At 4.3.1, `Errors` has 135 codes, and 32 of their exceptions are a RetriableException."""
+    assert len(ErrorCode) == 135
+    assert sum(code.retriable for code in ErrorCode) == 32
+    assert len(retriable_codes()) == 31, "librdkafka has no FETCH_SESSION_TOPIC_ID_ERROR"
 
 
 def test_every_name_that_is_mapped_is_librdkafkas() -> None:
