@@ -20,7 +20,7 @@ from bucketlog.cli.security import connected, secured
 from bucketlog.cli.topic_names import known_topic
 from bucketlog.cli.watching import DEFAULT_INTERVAL_S, IntervalS, Watch, looks
 from bucketlog.console.figures_text import duration_text
-from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import Output, confirm, counted, note, print_rows, say
 
 if TYPE_CHECKING:
@@ -214,21 +214,20 @@ def reset(
     from bucketlog.client.groups import in_use
 
     with connected(bootstrap) as log:
-        found = _found(log, name)
-        members = 0 if found is None else len(found.members)
+        members = len(log.groups.members(name))
         if members and not dry_run:
             raise in_use(f"resetting group {name!r}")
         with nullcontext() if topic is None else known_topic(log, topic, is_wanted=False):
             plan = log.groups.reset(
                 name, topic, to=where, shift=shift, partitions=partition, dry_run=True
             )
+        has_offsets = any(row.before is not None for row in plan)
+        found = bool(members) or has_offsets or _is_listed(log, name)
         if not dry_run:
             if not yes:
                 new = "" if found else ", which does not exist yet"
                 confirm(f"Reset {counted(len(plan), 'offset')} of group {name}{new}?")
-            for at in dict.fromkeys(row.topic for row in plan):
-                planned = {row.partition: row.after for row in plan if row.topic == at}
-                log.groups.reset(name, at, to=planned)
+            log.groups.apply(name, plan)
     rows = [{column: getattr(row, column) for column in RESET_COLUMNS} for row in plan]
     print_rows(rows, RESET_COLUMNS, output)
     done = "reset" if found else "created, there was none"
@@ -236,13 +235,8 @@ def reset(
     note(f"group {name}: {'would be' if dry_run else 'is'} {done}{later}")
 
 
-def _found(log: "Log", name: str) -> "GroupDetails | None":
-    try:
-        return log.groups.describe(name)
-    except LogError as error:
-        if error.code != "GROUP_ID_NOT_FOUND":
-            raise
-        return None
+def _is_listed(log: "Log", name: str) -> bool:
+    return any(row.group == name for row in log.groups.list())
 
 
 @app.command("delete")

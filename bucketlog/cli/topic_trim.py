@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from bucketlog.log_format.errors import ConfigurationError
-
 if TYPE_CHECKING:
     from bucketlog.client.log import Log
 
@@ -28,24 +26,18 @@ def trim_plan(
 ) -> list[TrimRow]:
     """An offset outside of a partition's offsets becomes its earliest or latest one. Raises
     `LogError`, `ConfigurationError`."""
-    details = {part.partition: part for part in log.topics.describe(name).partitions}
-    chosen = sorted(details if partitions is None else set(partitions))
-    for part in chosen:
-        if part not in details:
-            raise ConfigurationError(
-                f"topic {name!r} has no partition {part}",
-                remedy=f"it has partitions 0 to {len(details) - 1}",
-            )
+    found = log.topics.offsets_of(name, partitions)
+    chosen = [part.partition for part in found]
     times = log.topics.offsets_at(name, chosen, where) if isinstance(where, datetime) else {}
     rows = []
-    for part in chosen:
-        earliest, latest = details[part].earliest, details[part].latest
+    for each in found:
+        part, earliest, latest = each.partition, each.earliest, each.latest
         match where:
             case int():
                 after = min(max(where, earliest), latest)
             case datetime():
-                found = times[part]
-                after = latest if found is None else found
+                at = times[part]
+                after = latest if at is None else at
             case "latest":
                 after = latest
             case _:

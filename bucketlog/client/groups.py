@@ -345,6 +345,23 @@ class Groups:
             self._alter(group, plan, doing)
         return plan
 
+    def apply(self, group: str, plan: Iterable[Reset]) -> None:
+        """Commit the offsets of a plan, as `reset` with `dry_run` returned it.
+
+        No position is looked up again.
+
+        Args:
+            group: Name of the group.
+            plan: Rows of the plan.
+
+        Raises:
+            LogError: With the code NON_EMPTY_GROUP if the group has members.
+        """
+        doing = f"resetting group {group!r}"
+        if self._description(group, doing).members:
+            raise in_use(doing)
+        self._alter(group, tuple(plan), doing)
+
     def committed(self, group: str, topic: str | Topic[Any, Any]) -> dict[int, GroupOffset]:
         """Return the offsets that a group has committed in a topic.
 
