@@ -19,7 +19,7 @@ from bucketlog.terminal import counted, note, say
 if TYPE_CHECKING:
     from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
 
-FLAGS = frozenset({"BUCKETLOG_PORT"})
+FLAGS = frozenset({"BUCKETLOG_PORT", "BUCKETLOG_HTTP_PORT"})
 """Settings that a flag of `dev` is for: a flag goes before the environment, as everywhere."""
 SAID_BY = {"BUCKETLOG_BUCKET_URL": "--s3", "BUCKETLOG_REDIS_URL": "--redis"}
 """Settings that another flag of `dev` says."""
@@ -51,6 +51,16 @@ Port = Annotated[
         help="Port of the first broker; others take free ports next to it. 0: any free port.",
     ),
 ]
+HttpPort = Annotated[
+    int,
+    typer.Option(
+        envvar="BUCKETLOG_HTTP_PORT",
+        min=0,
+        max=65535,
+        help="Port of /metrics and /healthz of the first broker; others take free ports next to "
+        "it. 0: any free port.",
+    ),
+]
 Brokers = Annotated[int, typer.Option(min=1, help="Number of brokers in the cluster.")]
 SeedName = Annotated[Seed | None, typer.Option(help="Load real records into a topic of that name.")]
 SeedRecords = Annotated[
@@ -78,6 +88,7 @@ RedisUrl = Annotated[
 def dev(
     data: Data = None,
     port: Port = 9092,
+    http_port: HttpPort = 0,
     brokers: Brokers = 1,
     seed: SeedName = None,
     seed_records: SeedRecords = None,
@@ -91,6 +102,10 @@ def dev(
     Valkey or the last broker exits.
     """
     _check(seed, seed_records, s3, s3_endpoint)
+    if port and http_port == port:
+        raise ConfigurationError(
+            f"--http-port {http_port} is the --port, too", remedy="give two different ports"
+        )
     if s3_endpoint is not None:
         os.environ[S3_ENDPOINT] = s3_endpoint  # `main` restores the environment
     from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
@@ -101,7 +116,7 @@ def dev(
             port=port,
             redis_url=redis,
             bucket_url=s3,
-            settings=SOON_TOLD if redis or s3 else None,
+            settings={"http_port": str(http_port), **(SOON_TOLD if redis or s3 else {})},
             brokers=brokers,
         )
 

@@ -23,7 +23,12 @@ from typing import Any, Self
 
 from bucketlog.embedded.folder import lock_folder
 from bucketlog.embedded.ports import brokers_named, listening_error, ports_beside
-from bucketlog.embedded.settings import own_variables, shared_variables, variable
+from bucketlog.embedded.settings import (
+    first_http_port,
+    own_variables,
+    shared_variables,
+    variable,
+)
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
 from bucketlog.log_format.private_files import check_folder, make_folder
@@ -92,7 +97,8 @@ class EmbeddedCluster:
         bucket_url: Address of a bucket, whose credentials are in AWS_* variables; None means a
             folder in `data_dir`.
         settings: Settings of the brokers, named without the prefix, as in {"num_partitions": "4"};
-            None means no settings.
+            None means no settings. "http_port" is the first broker's. The others take free ports
+            next to it.
         brokers: Number of brokers. Default: 1.
 
     Raises:
@@ -132,6 +138,7 @@ class EmbeddedCluster:
         """The brokers, in the order of `bootstrap`, once all are ready."""
         self._settings = dict(settings or {})
         self._ports = [port, *[0] * (brokers - 1)]
+        self._http_ports = [first_http_port(self._settings), *[0] * (brokers - 1)]
         self._lock_fd = -1
         self._guard: subprocess.Popen[bytes] | None = None
         self._unread = b""
@@ -264,7 +271,7 @@ class EmbeddedCluster:
             start_new_session=True,  # Ctrl-C reaches this process alone, which then stops in order
         )
         environment = {**os.environ, **self._variables()}
-        own = own_variables(environment, self._ports, is_alone=not self.redis_url)
+        own = own_variables(environment, self._ports, self._http_ports, is_alone=not self.redis_url)
         orders = {
             "valkey": str(valkey) if valkey else None,
             "command": [sys.executable, "-P", "-m", "bucketlog.stateless_broker"],
@@ -310,15 +317,25 @@ class EmbeddedCluster:
         return shared_variables(self._settings, fixed, brokers=len(self._ports))
 
     def _choose_ports(self) -> None:
-        """Before anything is made or started. Raises `ClusterStartError` where the first one is
-        taken."""
-        error = listening_error(self.host, self.port) if self.port else None
-        if error is not None:
-            raise ClusterStartError(
-                f"cannot listen on {self.host}:{self.port}: {os.strerror(error.errno or 0)}",
-                remedy="stop what listens there, or give another --port",
-            ) from error
-        self._ports[1:] = ports_beside(self.host, self.port, self._ports[1:])
+        """Before anything is made or started. Raises `ClusterStartError` where the first one of a
+        kind is taken."""
+        http, http_host = self._http_ports, self._http_host()
+        for host, port, flag in (
+            (self.host, self.port, "--port"),
+            (http_host, http[0], "--http-port"),
+        ):
+            error = listening_error(host, port) if port else None
+            if error is not None:
+                raise ClusterStartError(
+                    f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}",
+                    remedy=f"stop what listens there, or give another {flag}",
+                ) from error
+        self._ports[1:] = ports_beside(self.host, self.port, self._ports[1:], http[:1])
+        http[1:] = ports_beside(http_host, http[0], http[1:], self._ports)
+
+    def _http_host(self) -> str:
+        name = variable("http_host")
+        return self._settings.get("http_host") or os.environ.get(name) or "127.0.0.1"
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S

@@ -5,6 +5,7 @@ A look at a port tells what was: somebody may take it before the broker does, wh
 
 import socket
 import struct
+from collections.abc import Collection
 
 HIGHEST_PORT = 65_535
 NEIGHBOURS_TRIED = 100
@@ -24,12 +25,15 @@ def listening_error(host: str, port: int) -> OSError | None:
     return None
 
 
-def ports_beside(host: str, first: int, wanted: list[int]) -> list[int]:
+def ports_beside(
+    host: str, first: int, wanted: list[int], taken: Collection[int] = ()
+) -> list[int]:
     """A port for each of `wanted`: that one if it is free, else the next free one above `first`,
-    0 (any) where there is none near, or where `first` is 0."""
+    0 (any) where there is none near, or where `first` is 0. None of `taken`, which other listeners
+    of the cluster will use."""
     chosen: list[int] = []
     nearest = range(first + 1, min(first + NEIGHBOURS_TRIED, HIGHEST_PORT) + 1 if first else 0)
-    left = iter([port for port in nearest if port not in wanted])
+    left = iter([port for port in nearest if port not in wanted and port not in taken])
     for port in wanted:
         if port and listening_error(host, port) is None:
             chosen.append(port)

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 from confluent_kafka.admin import AdminClient
@@ -124,3 +125,26 @@ def test_the_port_is_the_first_brokers() -> None:
         assert f"cannot listen on 127.0.0.1:{first}: Address already in use" in taken
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0
+
+
+def test_the_http_port_is_the_first_brokers() -> None:
+    while listening_error("127.0.0.1", (first := free_port()) + 1) is not None:
+        pass
+    flags = ("dev", "--brokers", "2", "--port", "0", "--http-port", str(first))
+    with NOBODY.start(*flags) as process:
+        shown = told_until(process, READY)
+        ports = [int(port) for port in re.findall(r"metrics at http://127\.0\.0\.1:(\d+)/", shown)]
+        assert ports == [first, first + 1]
+        for port in ports:
+            with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_S) as answer:
+                assert answer.read() == b"ok\n"
+        taken = NOBODY.failing(1, *flags)
+        assert f"cannot listen on 127.0.0.1:{first}: Address already in use" in taken
+        assert "give another --http-port" in taken
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_the_ports_differ() -> None:
+    complaint = NOBODY.failing(2, "dev", "--port", "9092", "--http-port", "9092")
+    assert "--http-port 9092 is the --port, too (give two different ports)" in complaint

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 WITHOUT_VARIABLE = {("", "--version")}
 """It does something else than the command: no setting."""
-SHARED_WITH_BROKERS = {"--port", "--safety-age-ms", "--encryption-key-file", "BUCKET", "bucket"}
+SHARED_WITH_BROKERS = {
+    *("--port", "--http-port", "--safety-age-ms", "--encryption-key-file"),
+    *("BUCKET", "bucket"),
+}
 COMMAND = typer.main.get_command(app)
 FLAGS = list(flags_of(COMMAND))
 OPTIONS = [flag for flag in FLAGS if flag.name.startswith("-")]

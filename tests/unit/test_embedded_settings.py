@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.embedded.ports import HIGHEST_PORT, brokers_named, listening_error, ports_beside
-from bucketlog.embedded.settings import own_variables, shared_variables, variable
+from bucketlog.embedded.settings import (
+    first_http_port,
+    own_variables,
+    shared_variables,
+    variable,
+)
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.settings import BrokerSettings
 from tests.servers.cluster import free_port
@@ -20,26 +25,29 @@ HOST = "127.0.0.1"
 
 
 def test_one_broker_is_told_nothing_of_its_own() -> None:
-    assert own_variables({"BUCKETLOG_NODE_ID": "7"}, [9092], is_alone=True) == [{}]
+    assert own_variables({"BUCKETLOG_NODE_ID": "7"}, [9092], [0], is_alone=True) == [{}]
 
 
 def test_several_have_ports_ids_and_zones_of_their_own() -> None:
-    rows = own_variables({}, [9092, 9093, 0], is_alone=True)
+    rows = own_variables({}, [9092, 9093, 0], [8080, 8083, 0], is_alone=True)
     assert [row["BUCKETLOG_PORT"] for row in rows] == ["9092", "9093", "0"]
+    assert [row["BUCKETLOG_HTTP_PORT"] for row in rows] == ["8080", "8083", "0"]
     assert [row["BUCKETLOG_NODE_ID"] for row in rows] == ["0", "1", "2"]
     assert len({row["BUCKETLOG_ZONE"] for row in rows}) == 3
 
 
 def test_at_a_redis_of_others_ids_are_found() -> None:
-    assert all(variable("node_id") not in row for row in own_variables({}, [0, 0], is_alone=False))
+    rows = own_variables({}, [0, 0], [0, 0], is_alone=False)
+    assert all(variable("node_id") not in row for row in rows)
+    assert all(variable("http_port") not in row for row in rows), "any, as all are told"
 
 
 def test_what_is_given_counts_on() -> None:
-    names = ("node_id", "http_port", "advertised_port", "zone")
-    given = dict(zip(map(variable, names), ("7", "8080", "19092", "eu-1a"), strict=True))
-    first, second = own_variables(given, [0, 0], is_alone=True)
-    assert [first[variable(name)] for name in names[:3]] == ["7", "8080", "19092"]
-    assert [second[variable(name)] for name in names[:3]] == ["8", "8081", "19093"]
+    names = ("node_id", "advertised_port", "zone")
+    given = dict(zip(map(variable, names), ("7", "19092", "eu-1a"), strict=True))
+    first, second = own_variables(given, [0, 0], [0, 0], is_alone=True)
+    assert [first[variable(name)] for name in names[:2]] == ["7", "19092"]
+    assert [second[variable(name)] for name in names[:2]] == ["8", "19093"]
     assert variable("zone") not in second, "that of all stands"
 
 
@@ -63,6 +71,20 @@ def test_ports_are_next_to_the_first_and_free() -> None:
         assert len(set(chosen)) == 2
         assert all(first < port < first + 100 for port in chosen)
         assert listening_error(HOST, first + 1) is not None
+
+
+def test_a_port_that_another_listener_will_use_is_not_taken() -> None:
+    first = free_port()
+    near = ports_beside(HOST, first, [0])
+    assert near[0] not in ports_beside(HOST, first, [0], near)
+
+
+@pytest.mark.parametrize(
+    ("settings", "port"),
+    [({}, 0), ({"http_port": "8080"}, 8080), ({"http_port": "65536"}, 0), ({"http_port": "x"}, 0)],
+)
+def test_the_http_port_is_among_the_settings(settings: dict[str, str], port: int) -> None:
+    assert first_http_port(settings) == port
 
 
 def test_a_port_that_was_taken_before_is_taken_again() -> None:
