@@ -204,7 +204,11 @@ class Broker:
     def _make_http(self, hosting: Hosting) -> HttpEndpoint:
         settings = self._settings
         return HttpEndpoint(
-            application(hosting.readiness, hosting.figures),
+            application(
+                hosting.readiness,
+                hosting.figures,
+                lambda: [name for log in hosting.logs if (name := log.name) is not None],
+            ),
             host=settings.http_host,
             port=settings.http_port,
             limits=HttpLimits(

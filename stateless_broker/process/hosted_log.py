@@ -27,6 +27,7 @@ from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.environment import node_environment
+from bucketlog.stateless_broker.process.index_page import BrokerName
 from bucketlog.stateless_broker.process.log_lines import TENANT
 from bucketlog.stateless_broker.process.metrics import (
     BoundedState,
@@ -154,6 +155,21 @@ class HostedLog:
         self.service.quotas = self.node.parts.log.quotas
         self.has_begun = True
         return epoch
+
+    @property
+    def name(self) -> BrokerName | None:
+        """The name of this broker in the log's cluster; None before it has joined."""
+        if not self.has_begun:
+            return None
+        membership = self.node.membership
+        me = membership.me
+        return BrokerName(
+            self.tenant,
+            me.node_id,
+            f"{me.address.host}:{me.address.port}",
+            me.address.zone,
+            membership.cluster_id,
+        )
 
     def take_over(self, former: "HostedLog") -> None:
         """Serve the clients of a log that could not begin."""

@@ -1,9 +1,9 @@
 """`/healthz` (the process lives), `/readyz` (may it be sent clients, or why not), `/metrics`; `/`
-links to them."""
+names the broker and links to them."""
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
@@ -16,31 +16,33 @@ from starlette.routing import Route
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.health import Readiness
 from bucketlog.stateless_broker.process.http_connections import HttpConnections, HttpLimits
+from bucketlog.stateless_broker.process.index_page import HEADERS, BrokerName, Page, index_page
 from bucketlog.stateless_broker.process.metrics import RenderedFigures
+from bucketlog.version import package_version
 
-INDEX = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>bucketlog broker</title></head>
-<body>
-<h1>bucketlog broker</h1>
-<ul>
-<li><a href="/readyz">/readyz</a>: whether the broker may be sent clients, or why not</li>
-<li><a href="/healthz">/healthz</a>: whether the process lives</li>
-<li><a href="/metrics">/metrics</a>: figures for Prometheus</li>
-</ul>
-<p><code>bucketlog console BUCKET</code> shows topics, records, groups and objects.</p>
-</body>
-</html>
-"""
-INDEX_HEADERS = {
-    "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-}
+PAGES = (
+    Page("/readyz", "whether the broker may be sent clients, or why not"),
+    Page("/healthz", "whether the process lives"),
+    Page("/metrics", "figures for Prometheus"),
+)
+"""The pages beside `/`, which links to them in this order."""
 
 
-def application(health: Readiness, figures: RenderedFigures) -> Starlette:
+def application(
+    health: Readiness, figures: RenderedFigures, brokers: Callable[[], Sequence[BrokerName]]
+) -> Starlette:
+    """`brokers` returns the names of the process in its clusters, none before it has joined."""
+    version = package_version()
+
     async def index(_: Request) -> Response:
-        return HTMLResponse(INDEX, headers=INDEX_HEADERS)
+        page = index_page(
+            brokers(),
+            version=version,
+            is_ready=health.ready,
+            reasons=health.report(),
+            pages=PAGES,
+        )
+        return HTMLResponse(page, headers=HEADERS)
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")
@@ -54,14 +56,9 @@ def application(health: Readiness, figures: RenderedFigures) -> Starlette:
     async def metrics(_: Request) -> Response:
         return Response(figures.render(), media_type=CONTENT_TYPE_LATEST)
 
-    return Starlette(
-        routes=[
-            Route("/", index),
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route("/metrics", metrics),
-        ]
-    )
+    answers = (readyz, healthz, metrics)
+    routes = [Route(page.path, answer) for page, answer in zip(PAGES, answers, strict=True)]
+    return Starlette(routes=[Route("/", index), *routes])
 
 
 class _Server(uvicorn.Server):

@@ -3,6 +3,7 @@
 import re
 import signal
 import socket
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -142,6 +143,10 @@ def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
         deadline.pause()
     second.ready = {"http_port": http_port}
     assert second.readiness() == (503, {"start": "the broker is starting"})
+    with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/", timeout=PATIENCE_S) as answer:
+        page = answer.read().decode()
+    assert "The broker has not joined a cluster yet." in page
+    assert "The broker is not ready for clients: start: the broker is starting." in page
     with urllib.request.urlopen(
         f"http://127.0.0.1:{http_port}/healthz", timeout=PATIENCE_S
     ) as answer:
@@ -149,15 +154,37 @@ def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
     assert second.terminate() == 0
 
 
-def test_the_page_at_the_root_leads_to_the_others(broker: EmbeddedCluster) -> None:
-    root = f"http://127.0.0.1:{broker.http_port}"
+def test_the_page_at_the_root_names_the_broker_and_leads_to_the_others(start: Start) -> None:
+    broker = start(zone="<b>zone</b>").wait_until_ready()
+    root = f"http://127.0.0.1:{broker.ready['http_port']}"
     with urllib.request.urlopen(f"{root}/", timeout=PATIENCE_S) as answer:
         assert "default-src 'none'" in answer.headers["content-security-policy"]
-        paths = re.findall(r'href="([^"]+)"', answer.read().decode())
+        page = answer.read().decode()
+    assert f"Broker 0 at {broker.bootstrap} in zone &lt;b&gt;zone&lt;/b&gt; belongs" in page
+    assert f"to cluster {broker.ready['cluster_id']}." in page
+    assert "The broker is ready for clients." in page
+    assert f"Its version is {bucketlog.__version__}." in page
+    paths = re.findall(r'href="([^"]+)"', page)
     assert paths == ["/readyz", "/healthz", "/metrics"]
     for path in paths:
         with urllib.request.urlopen(root + path, timeout=PATIENCE_S) as answer:
             assert answer.status == 200
+    assert broker.terminate() == 0
+
+
+def test_the_page_at_the_root_takes_the_methods_of_the_others(broker: EmbeddedCluster) -> None:
+    root = f"http://127.0.0.1:{broker.http_port}"
+    for path in ("/", "/healthz"):
+        head = urllib.request.Request(root + path, method="HEAD")
+        with urllib.request.urlopen(head, timeout=PATIENCE_S) as answer:
+            assert (answer.status, answer.read()) == (200, b"")
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            refused = urllib.request.Request(root + path, method=method)
+            with pytest.raises(urllib.error.HTTPError) as caught:
+                urllib.request.urlopen(refused, timeout=PATIENCE_S)
+            with caught.value:
+                assert caught.value.code == 405
+                assert set(caught.value.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start: Start) -> None:
