@@ -30,6 +30,7 @@ from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.quotas import QuotaRules, Quotas, ThrottleCounts
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
+from bucketlog.stateless_broker.produce.step_durations import StepDurations
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
@@ -109,6 +110,8 @@ class ServedLog:
             health,
             flush_bytes=settings.flush_bytes,
             flush_batches_max=settings.flush_batches_max,
+            durations=counts.commits,
+            now_s=now_s,
         )
         rules = QuotaRules(
             settings.client_quota_samples,
@@ -125,11 +128,13 @@ class ServedLog:
 
 @dataclass(frozen=True, slots=True)
 class WorkCounts:
-    """Counts of the work of a broker's duties and reads, of the transactions that it ended, of
-    encrypted batches, and of throttled requests; and the metrics that clients have sent."""
+    """Counts of the work of a broker's duties and reads, of the steps of its commits, of the
+    transactions that it ended, of encrypted batches, and of throttled requests; and the metrics
+    that clients have sent."""
 
     upkeep: UpkeepCounts = field(default_factory=UpkeepCounts)
     reads: ReadCounts = field(default_factory=ReadCounts)
+    commits: StepDurations = field(default_factory=StepDurations)
     transactions: TransactionCounts = field(default_factory=TransactionCounts)
     encryption: EncryptionCounts = field(default_factory=EncryptionCounts)
     throttles: ThrottleCounts = field(default_factory=ThrottleCounts)

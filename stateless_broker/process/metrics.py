@@ -22,14 +22,17 @@ from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
-from bucketlog.stateless_broker.duties.upkeep import UpkeepCounts
 from bucketlog.stateless_broker.encryption.topic_keys import EncryptionCounts
-from bucketlog.stateless_broker.fetch.reading import ReadCounts
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.quotas import ThrottleCounts
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.client_figures import client_metrics
+from bucketlog.stateless_broker.process.work_figures import (
+    commit_metric,
+    read_metrics,
+    upkeep_metrics,
+)
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.tiered_storage.counting import BucketCounts, CountingBucket
 
@@ -83,6 +86,7 @@ class BrokerFigures(RenderedFigures):
         self._bucket = sources.bucket
         self._upkeep = sources.work.upkeep
         self._reads = sources.work.reads
+        self._commits = sources.work.commits
         self._transactions = sources.work.transactions
         self._throttles = sources.work.throttles
         self._encryption = sources.work.encryption
@@ -158,8 +162,8 @@ class BrokerFigures(RenderedFigures):
             yield from _producers(producers)
         yield from _transactions(self._transactions)
         yield from (*_throttles(self._throttles), *_encryption(self._encryption))
-        yield from _upkeep(self._upkeep)
-        yield from chain(_reads(self._reads), client_metrics(self._telemetry))
+        yield from (commit_metric(self._commits), *upkeep_metrics(self._upkeep))
+        yield from chain(read_metrics(self._reads), client_metrics(self._telemetry))
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
@@ -352,47 +356,3 @@ def _bucket_requests(counts: BucketCounts) -> Metric:
     for verb in ("creates", "gets", "lists", "deletes", "heads"):
         family.add_metric([verb.removesuffix("s")], getattr(counts, verb))
     return family
-
-
-def _reads(counts: ReadCounts) -> Iterator[Metric]:
-    fetched = CounterMetricFamily(
-        "bucketlog_fetched_bytes",
-        "Bytes of batches in responses to Fetch requests.",
-        labels=["from"],
-    )
-    fetched.add_metric(["memory"], counts.bytes_from_memory)
-    fetched.add_metric(["bucket"], counts.bytes_from_bucket)
-    yield fetched
-    yield CounterMetricFamily(
-        "bucketlog_range_requests", "Reads of ranges of objects.", value=counts.requests
-    )
-    yield CounterMetricFamily(
-        "bucketlog_range_bytes", "Bytes of read ranges of objects.", value=counts.requested_bytes
-    )
-
-
-def _upkeep(counts: UpkeepCounts) -> Iterator[Metric]:
-    yield CounterMetricFamily(
-        "bucketlog_checkpoints", "Checkpoints that this broker wrote.", value=counts.checkpoints
-    )
-    for name, text, value in (
-        ("bytes", "Size of the last checkpoint that this broker wrote.", counts.checkpoint_bytes),
-        ("segments", "Log segments in the last checkpoint.", counts.checkpoint_segments),
-        ("seconds", "Duration of the last checkpoint.", counts.checkpoint_ms / 1000),
-    ):
-        yield GaugeMetricFamily(f"bucketlog_last_checkpoint_{name}", text, value=value)
-    for name, text, value in (
-        ("split_segments", "Log segments that were split by partition.", counts.split_segments),
-        ("split_bytes", "Bytes of split log segments.", counts.split_bytes),
-        ("merged_segments", "Partition segments that were merged.", counts.merged_segments),
-        ("merged_bytes", "Bytes of merged partition segments.", counts.merged_bytes),
-        ("cleaned_bytes", "Bytes of batches that key compaction read.", counts.cleaned_bytes),
-        ("cleaned_away_bytes", "Bytes that key compaction removed.", counts.cleaned_away_bytes),
-    ):
-        yield CounterMetricFamily(f"bucketlog_{name}", text, value=value)
-    deleted = CounterMetricFamily(
-        "bucketlog_deleted_objects", "Objects of the log that were deleted.", labels=["kind"]
-    )
-    for kind, count in sorted(counts.deleted_by_kind.items()):
-        deleted.add_metric([kind], count)
-    yield deleted

@@ -133,6 +133,8 @@ class Committer:
         self._health = supervision.health
         self._settings = settings
         self._now_ms = now_ms
+        self._durations = intake.durations
+        self._now_s = intake.now_s
         self._chain = OwnChain(writers.first)
         self._chain_works = asyncio.Event()
         self._chain_works.set()
@@ -228,6 +230,8 @@ class Committer:
                 taken = self.buffer.take(
                     settings.flush_bytes, settings.flush_batches_max, settings.flush_stamps_max
                 )
+                if taken.batches:
+                    self._durations.waiting.add(self._now_s() - taken.batches[0].arrived_s)
                 flush = Flush.of(taken, self._topic_name)
                 begun = await self._flush(self._chain, flush)
             if not begun:
@@ -253,8 +257,10 @@ class Committer:
             return False
         segment = chain.next_segment()
         self._in_hand = flush
+        asked_at = self._now_s()
         try:
             reservation = await self._steps.reserve(flush, segment)
+            self._durations.reserve.add(self._now_s() - asked_at)
             is_newest = not holds_against_producers(reservation) or await self._is_newest()
         except WriterFencedError as error:
             self._lose(chain, str(error))
@@ -318,12 +324,16 @@ class Committer:
         before: asyncio.Future[None] | None,
         published: asyncio.Future[None],
     ) -> None:
+        begun_at = self._now_s()
         try:
             await self._steps.write(assembled)
+            written_at = self._now_s()
+            self._durations.put.add(written_at - begun_at)
             if before is not None:
                 await asyncio.wait([before])
             if chain.lost is None and self._end.reason is None:
                 number = await self._steps.publish(assembled)
+                self._durations.publish.add(self._now_s() - written_at)
                 chain.first_unpublished = assembled.index.segment.seq + 1
                 self._note_published(assembled, number)
         except WriterLostError as error:

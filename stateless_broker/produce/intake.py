@@ -35,6 +35,7 @@ from bucketlog.stateless_broker.produce.pending_facts import (
     take_facts,
 )
 from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
+from bucketlog.stateless_broker.produce.step_durations import StepDurations
 
 AGAINST_PRODUCERS = (
     BatchStatus.OUT_OF_ORDER,
@@ -98,6 +99,8 @@ class PendingBatch:
     is_placed: bool = False
     release: Callable[[], None] | None = None
     """Frees memory of the batch that is not the frame's. It may be called more than once."""
+    arrived_s: float = 0.0
+    """The time of arrival at the intake, by its clock."""
 
     def settle(self, outcome: BatchOutcome) -> None:
         if self.release is not None:
@@ -122,6 +125,7 @@ class PendingBatch:
             self.transaction,
             self.is_placed,
             self.release,
+            self.arrived_s,
         )
 
 
@@ -239,10 +243,21 @@ class ProduceBuffer:
 
 
 class Intake:
-    """`full` is set when a flush is full before its time."""
+    """`full` is set when a flush is full before its time. `durations` are those of the commits of
+    all epochs, measured by `now_s`, a monotonic clock."""
 
-    def __init__(self, health: Health, *, flush_bytes: int, flush_batches_max: int) -> None:
+    def __init__(
+        self,
+        health: Health,
+        *,
+        flush_bytes: int,
+        flush_batches_max: int,
+        durations: StepDurations,
+        now_s: Callable[[], float],
+    ) -> None:
         self.buffer = ProduceBuffer()
+        self.durations = durations
+        self.now_s = now_s
         self.full = asyncio.Event()
         self.refused = RefusedBatches()
         self._health = health
@@ -261,6 +276,7 @@ class Intake:
         if self._health.stopped is not None:
             batch.settle(BatchOutcome.not_written(self._health.stopped))
             return
+        batch.arrived_s = self.now_s()
         self.buffer.add(batch)
         if self.is_full:
             self.full.set()

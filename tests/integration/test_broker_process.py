@@ -227,3 +227,17 @@ def test_the_log_names_the_signal_that_stopped_it(start: Start, number: signal.S
     assert broker.wait() == 0
     lines = broker.log.read_text().splitlines()
     assert len([line for line in lines if line.endswith(f": {number.name}: stopping")]) == 1, lines
+
+
+def test_the_metrics_have_each_step_of_a_commit(start: Start) -> None:
+    broker = start().wait_until_ready()
+    with bucketlog.connect(broker.bootstrap) as log, log.producer() as producer:
+        log.topics.create("t")
+        for _ in range(3):
+            producer.send(bucketlog.Topic("t"), b"x")
+            producer.flush()
+    metrics = broker.metrics()
+    for step in ("waiting", "reserve", "put", "publish"):
+        assert metrics[f'bucketlog_commit_seconds_count{{step="{step}"}}'] >= 3
+        assert metrics[f'bucketlog_commit_seconds_sum{{step="{step}"}}'] > 0
+    assert broker.terminate() == 0

@@ -21,6 +21,7 @@ from bucketlog.stateless_broker.produce.intake import (
     ProduceBuffer,
 )
 from bucketlog.stateless_broker.produce.pending_facts import PendingFact
+from bucketlog.stateless_broker.produce.step_durations import StepDurations
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.wire_client import build_batch
 
@@ -85,7 +86,13 @@ def test_takes_no_more_batches_than_a_flush_may_have() -> None:
 
 
 def test_many_small_batches_fill_a_flush() -> None:
-    intake = Intake(Health(), flush_bytes=1 << 20, flush_batches_max=3)
+    intake = Intake(
+        Health(),
+        flush_bytes=1 << 20,
+        flush_batches_max=3,
+        durations=StepDurations(),
+        now_s=lambda: 0.0,
+    )
     for number in range(3):
         assert not intake.full.is_set()
         assert not intake.is_full, number
