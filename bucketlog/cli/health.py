@@ -31,15 +31,16 @@ class ClusterHealth(NamedTuple):
     partitions: int
     problems: Sequence[Problem]
 
-    def sentence(self) -> str:
-        """Return one sentence: the worst problem and its remedy, or that the cluster works."""
+    def sentence(self, others_are: str = "-o json lists all") -> str:
+        """Return one sentence: the worst problem and its remedy, or that the cluster works.
+        `others_are` says where the other problems are shown."""
         if not self.problems:
             return (
                 f"healthy: {counted(self.brokers, 'broker')}, {counted(self.topics, 'topic')} and "
                 f"{counted(self.partitions, 'partition')} answer"
             )
         first, *others = self.problems
-        more = f"; {counted(len(others), 'more problem')}: -o json lists all" if others else ""
+        more = f"; {counted(len(others), 'more problem')}: {others_are}" if others else ""
         return f"unhealthy: {first.what} ({first.remedy}{more})"
 
     def as_json(self) -> dict[str, Any]:
@@ -117,6 +118,7 @@ def _not_ready(url: str) -> Iterator[Problem]:
             remedy="give it as http://HOST:PORT, with the broker's BUCKETLOG_HTTP_PORT",
         )
     import json
+    from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
@@ -127,7 +129,7 @@ def _not_ready(url: str) -> Iterator[Problem]:
             return
     except HTTPError as error:
         text = error.read(READY_BYTES_MAX)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         why = getattr(error, "reason", error)
         yield Problem(
             f"{place} does not answer: {why}", "check the address and BUCKETLOG_HTTP_PORT"

@@ -1,15 +1,22 @@
 """What running brokers have read, in terms of what they wrote since they started: their metrics."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from http.client import HTTPException, HTTPResponse
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from bucketlog.cost.pricing import Rates
-from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 
 TIMEOUT_S = 10
+READ_BYTES = 65_536
+METRICS_BYTES_MAX = 16 * 2**20
+"""A broker's page has about 50 kB, and more with the metrics of many clients."""
+_REMEDY = "give the address of a running broker's metrics, http://HOST:PORT/metrics"
 
 Figures = Mapping[tuple[str, str], float]
 """By name and the value of the only label, "" without one."""
@@ -20,20 +27,51 @@ def measured(urls: Iterable[str]) -> Rates:
     `BucketlogError`."""
     figures: Counter[tuple[str, str]] = Counter()
     for url in urls:
-        figures.update(figures_in(_fetched(url)))
+        figures.update(metrics_of(url))
     return rates_of(figures)
 
 
-def _fetched(url: str) -> str:
-    address = url if url.endswith("/metrics") else f"{url.rstrip('/')}/metrics"
-    remedy = "give the address of a running broker's metrics, http://HOST:PORT/metrics"
-    if not address.startswith(("http://", "https://")):
-        raise BucketlogError(f"--metrics {url}", remedy=remedy)
+def metrics_of(url: str) -> Figures:
+    """Read a broker's metrics: at most `METRICS_BYTES_MAX` bytes, within about `TIMEOUT_S`. Raises
+    `BucketlogError`."""
+    address = metrics_address(url)
     try:
         with urlopen(address, timeout=TIMEOUT_S) as answer:
-            return str(answer.read(), "utf-8")
-    except (OSError, ValueError) as error:
-        raise BucketlogError(f"{address}: {error}", remedy=remedy) from error
+            return figures_in(str(_received(answer), "utf-8"))
+    except (OSError, HTTPException, ValueError, _TooMuchError) as error:
+        raise BucketlogError(f"{address}: {error}", remedy=_REMEDY) from error
+
+
+def metrics_address(url: str) -> str:
+    """Return the address of the page. Raises `ConfigurationError` unless the URL is http://HOST or
+    https://HOST."""
+    address = url if url.endswith("/metrics") else f"{url.rstrip('/')}/metrics"
+    try:
+        parts = urlsplit(address)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number
+        is_right = False
+    if not is_right or not address.isascii() or not address.isprintable():
+        raise ConfigurationError(f"--metrics {url}", remedy=_REMEDY)
+    return address
+
+
+def _received(answer: HTTPResponse) -> bytes:
+    """Raises `_TooMuchError` where there is more than is taken, or where the rest comes too
+    slowly."""
+    data = bytearray()
+    until = time.monotonic() + TIMEOUT_S
+    while part := answer.read1(READ_BYTES):
+        data += part
+        if len(data) > METRICS_BYTES_MAX:
+            raise _TooMuchError(f"the answer has more than {METRICS_BYTES_MAX:,} bytes")
+        if time.monotonic() > until:
+            raise _TooMuchError(f"the answer takes more than {TIMEOUT_S} s")
+    return bytes(data)
+
+
+class _TooMuchError(Exception):
+    pass
 
 
 def figures_in(text: str) -> dict[tuple[str, str], float]:
