@@ -46,7 +46,7 @@ EXIT_CODES = (
     "Exit codes: 0 done; 1 failed (also: damage or a mismatch was found); 2 wrong usage or "
     "configuration; 3 apply --dry-run found something to do; 130 interrupted; "
     "141 the reader of the output went away; "
-    "143 bench, consume, deadletter replay, produce or replay was stopped by SIGTERM."
+    "143 bench, consume, deadletter replay, produce, replay or top was stopped by SIGTERM."
 )
 
 

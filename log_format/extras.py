@@ -37,6 +37,7 @@ PACKAGES = {
     ),
     "otel": ("opentelemetry",),
     "console": ("jinja2", "starlette", "uvicorn"),
+    "top": ("prometheus_client", "textual"),
     "spark": ("py4j", "pyspark"),
 }
 """Import names by extra. A package of several extras is listed under the smallest one."""

@@ -94,6 +94,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench consume": ("bucketlog bench consume load --records 1000000",),
     "bench end-to-end": ("bucketlog bench end-to-end load --create --delete --rate 10MB/s",),
     "cost": ("bucketlog cost s3://bucket/prefix --metrics http://localhost:8080/metrics",),
+    "top": (
+        "bucketlog top --metrics http://localhost:8080/metrics",
+        "bucketlog top --once -o json",
+    ),
     "console": ("bucketlog console s3://bucket/prefix --port 9644",),
     "demo": ("bucketlog demo --flights 10000",),
     "config show": ("bucketlog config show --all",),

@@ -36,6 +36,7 @@ from bucketlog.cli.schema import app as schema_app
 from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import TerminationSignal
 from bucketlog.cli.spark import app as spark_app
+from bucketlog.cli.top import top
 from bucketlog.cli.topic import app as topic_app
 from bucketlog.cli.transaction import app as transaction_app
 from bucketlog.cli.user import app as user_app
@@ -94,6 +95,7 @@ app.command("locate")(locate)
 app.command("doctor")(doctor)
 app.add_typer(bench_app, name="bench")
 app.command("cost")(cost)
+app.command("top")(top)
 app.command("console")(console)
 app.command("demo")(demo)
 app.add_typer(config_app, name="config")

@@ -37,15 +37,15 @@ def registry() -> Iterator[str]:
 
 
 @contextmanager
-def terminal(shell: Shell, *arguments: str) -> Iterator[Any]:
+def terminal(shell: Shell, *arguments: str, columns: int = 200) -> Iterator[Any]:
     """It does not outlive the block."""
     child = pexpect.spawn(
         COMMAND[0],
         [*COMMAND[1:], *arguments],
-        env={**shell.environment, "TERM": "xterm", "COLUMNS": "200"},
+        env={**shell.environment, "TERM": "xterm", "COLUMNS": str(columns)},
         encoding="utf-8",
         timeout=PATIENCE_S,
-        dimensions=(40, 200),
+        dimensions=(40, columns),
     )
     try:
         yield child

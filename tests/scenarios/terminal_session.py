@@ -71,6 +71,7 @@ SESSIONS: Mapping[str, Sequence[str]] = {
         "cluster health --http http://127.0.0.1:1",
         "broker list",
         "client list",
+        "top --once --interval-s 0.5",
         "topic list -b 127.0.0.1:1",
     ),
     "users": (
@@ -108,7 +109,7 @@ SESSIONS: Mapping[str, Sequence[str]] = {
     ),
     "help": ("--help", "topic --help", "topic trim --help"),
     "help-servers": ("dev --help", "broker --help", "console --help", "completion --help"),
-    "help-jobs": ("demo --help", "spark replay --help", "spark ingest --help"),
+    "help-jobs": ("top --help", "demo --help", "spark replay --help", "spark ingest --help"),
     "help-copies": ("mirror --help", "export --help", "cluster init --help"),
 }
 """By the name of their picture. BUCKET is the bucket's URL, KEY the key of a segment."""

@@ -42,6 +42,7 @@ COMMANDS = {
     "bench",
     "demo",
     "cost",
+    "top",
     "console",
     "config",
     "completion",
