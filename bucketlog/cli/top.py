@@ -129,8 +129,7 @@ def _show(
     from bucketlog.cli.live.screen import LiveView
 
     view = LiveView(sources.look, prices=prices, interval_s=interval_s, wanted=name_filter)
-    with sigterm_interrupts():
-        view.run()
+    view.run()
     view.wait_for_look()
     return view.return_code or EXIT_OK
 

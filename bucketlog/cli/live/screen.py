@@ -4,6 +4,8 @@ Invariants: the thread that looks never touches widgets, and the screen never wa
 All text is shown as it is: neither markup nor control characters of names have an effect.
 """
 
+import asyncio
+import signal
 import threading
 from collections.abc import Callable
 from typing import ClassVar
@@ -19,7 +21,7 @@ from bucketlog.cli.live.tables import BROKER_CAPTION, Order, broker_lines, group
 from bucketlog.cost.assumptions import Assumptions
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.log_format.printable import printable
-from bucketlog.terminal import EXIT_FAILED, EXIT_INTERRUPTED
+from bucketlog.terminal import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED
 
 LEAVE_S_MAX = 5.0
 """The longest wait for the last look when the screen is closed."""
@@ -47,7 +49,7 @@ class LiveView(App[None]):
         Binding("r", "order('records')", "Records"),
         Binding("t", "order('time')", "Lag time"),
         Binding("n", "order('name')", "Name"),
-        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+c", f"end({EXIT_INTERRUPTED})", show=False, priority=True),
         Binding("escape", "clear", "No filter", show=False),
     ]
 
@@ -85,11 +87,14 @@ class LiveView(App[None]):
 
     def on_mount(self) -> None:
         self._has_widgets = True
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self.action_end, EXIT_TERMINATED)
         self.query_one("#tables").focus()
         self._draw()
         self._thread.start()
 
     def on_unmount(self) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
         self._is_over = True
         self._wake.set()
 
@@ -106,8 +111,9 @@ class LiveView(App[None]):
         self._hide_filter()
         self._wake.set()
 
-    def action_interrupt(self) -> None:
-        self.exit(return_code=EXIT_INTERRUPTED)
+    def action_end(self, code: int) -> None:
+        """End the view, and the command with this exit code."""
+        self.exit(return_code=code)
 
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
