@@ -81,7 +81,7 @@ def test_a_broker_that_starts_without_redis_waits_for_it(
         socket.create_connection(("127.0.0.1", broker.ready["port"]))
     way.be(State.OPEN)
     broker.wait_until_ready()
-    assert broker.readiness() == (200, {})
+    eventually(lambda: broker.readiness() == (200, {}))
     assert len(lines_with(broker, "redis is degraded: Redis is unreachable")) == 1
     assert len(lines_with(broker, "redis works again")) == 1
     assert broker.terminate() == 0
