@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -74,11 +74,16 @@ def is_set(bootstrap: str, topic: str) -> bool:
     return CHANGE in own_settings(bootstrap, topic).items()
 
 
-def records_in(bootstrap: str, topic: str) -> int:
+def records_in(bootstrap: str, topic: str) -> int | None:
+    """None: the broker does not lead the new topic yet."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "counts"})
     try:
         _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE_S)
         return int(end)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            raise
+        return None
     finally:
         consumer.close()
 
