@@ -85,13 +85,14 @@ class Side:
         error: ErrorCode = answer.responses[0].partition_responses[0].error_code
         return error
 
-    def delete_records(self, place: Place, offset: int) -> ErrorCode:
+    def delete_records(self, place: Place, offset: int) -> tuple[ErrorCode, int]:
+        """The error and the partition's low watermark."""
         name, number = place
         rows = [{"partition_index": number, "offset": offset}]
         topics = [{"name": self.prefix + name, "partitions": rows}]
         answer = self.client.call(ApiKey.DELETE_RECORDS, 2, topics=topics, timeout=TIMEOUT_MS)
-        error: ErrorCode = answer.topics[0].partitions[0].error_code
-        return error
+        row = answer.topics[0].partitions[0]
+        return row.error_code, row.low_watermark
 
     def fetch(self, wanted: Wanted) -> tuple[Any, ...]:
         """What is compared of the answer."""
