@@ -73,19 +73,19 @@ class AsyncDelivery(DeliveryState):
         self._waiters: tuple[Waiter, ...] = ()
 
     def __await__(self) -> Generator[Any, None, Delivered]:
-        while self._delivered is None:
+        while (delivered := self._delivered()) is None:
             if self._error is not None:
                 self._raise(self._error)
             waiter: Waiter = asyncio.get_running_loop().create_future()
             self._waiters = (*self._waiters, waiter)
             if not self.done:  # else its report came while it was not listed
                 yield from waiter
-        return self._delivered
+        return delivered
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
         if self._span is not None:
             self._span.reported(error, message)
-        super()._report(error, message)
+        DeliveryState._report(self, error, message)  # quicker than super()
         if self._waiters:
             self._producer._reports.woken.extend(self._waiters)
 

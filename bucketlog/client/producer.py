@@ -67,13 +67,13 @@ class Delivery(DeliveryState):
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         if not self.done:
             self._outbox.hasten(timeout_s)
-        while self._delivered is None:
+        while (delivered := self._delivered()) is None:
             if self._error is not None:
                 self._raise(self._error)
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"not delivered within {timeout_s} s")
             self._outbox.poll(_POLL_S)
-        return self._delivered
+        return delivered
 
 
 class Producer(DisplayedObject):

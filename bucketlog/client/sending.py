@@ -67,19 +67,24 @@ class Delivered(NamedTuple):
 
 
 class DeliveryState:
-    """What becomes of one record: `_delivered` or `_error` is set once, by its report."""
+    """The outcome of one record. The record's report sets it once: the place or `_error`.
 
-    __slots__ = ("_delivered", "_error", "_outbox")
+    A handle has the place as three values. A tuple in each of many handles would be one more object
+    that Python's garbage collector looks at again and again.
+    """
+
+    __slots__ = ("_error", "_offset", "_outbox", "_partition", "_topic")
 
     def __init__(self, outbox: "Outbox") -> None:
         self._outbox = outbox
-        self._delivered: Delivered | None = None
+        self._topic: str | None = None
+        self._partition = self._offset = -1
         self._error: BucketlogError | None = None
 
     @property
     def done(self) -> bool:
         """Whether the outcome is known: the record was delivered, or it failed."""
-        return self._delivered is not None or self._error is not None
+        return self._topic is not None or self._error is not None
 
     @property
     def error(self) -> BucketlogError | None:
@@ -89,11 +94,17 @@ class DeliveryState:
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            self._delivered = Delivered(
-                message.topic() or "", message.partition() or 0, message.offset() or 0
-            )
+            self._partition = message.partition() or 0
+            self._offset = message.offset() or 0
+            self._topic = message.topic() or ""  # last: other threads look at the topic
         else:
             self._error = self._outbox.failed(error, message, self)
+
+    def _delivered(self) -> Delivered | None:
+        """The place of the record; None while the outcome is open, and after a failure."""
+        if self._topic is None:
+            return None
+        return Delivered(self._topic, self._partition, self._offset)
 
     def _raise(self, error: BucketlogError) -> None:
         self._outbox.failures.pop(self, None)
@@ -159,7 +170,8 @@ class Outbox:
 
     def put(self, record: Encoded, report: Report) -> bool:
         """Queue one record; False: there is no room. Raises `LogError`."""
-        self.process.check()
+        if not self.process.is_here:
+            self.process.check()
         topic, value, key, partition, headers, timestamp_ms = record
         try:
             self.kafka.produce(
