@@ -25,6 +25,8 @@ READY_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 30.0
 SESSION_TIMEOUT_MS = 120_000
 """Kafka's default is 9 s. On a busy machine, the broker's heartbeats may take longer."""
+RETENTION_DELAY_MS = 24 * 60 * 60 * 1000
+"""Kafka's default is 30 s. Batches with old timestamps would be deleted while they are compared."""
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 TLS_CIPHER = "TLS_AES_256_GCM_SHA384"
 """What OpenSSL's clients prefer, too."""
@@ -142,8 +144,8 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _properties(folder: Path, port: int, controller: int) -> str:
-    """Kafka's defaults, except for addresses, the needs of a single-node cluster, and the broker's
-    session, which outlives pauses of a busy machine."""
+    """Kafka's defaults, except for addresses, the needs of a single-node cluster, a late check of
+    retention, and a session of the broker that outlives pauses of a busy machine."""
     return f"""process.roles=broker,controller
 node.id=1
 listeners=IN://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
@@ -158,6 +160,7 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 broker.session.timeout.ms={SESSION_TIMEOUT_MS}
+log.initial.task.delay.ms={RETENTION_DELAY_MS}
 """
 
 
