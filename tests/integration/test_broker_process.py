@@ -133,7 +133,7 @@ def test_a_node_id_that_a_live_broker_has(start: Start) -> None:
 
 
 def test_http_listens_before_the_broker_is_ready(start: Start) -> None:
-    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "20000", "node_id": "3"}
+    timing = {"heartbeat_interval_ms": "200", "session_timeout_ms": "120000", "node_id": "3"}
     start(**timing).wait_until_ready().kill()
     http_port = free_port()
     second = start(**timing, http_port=str(http_port))
