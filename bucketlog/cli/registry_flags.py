@@ -1,4 +1,4 @@
-"""Flags of commands that ask a schema registry: its address, login and authorities."""
+"""Flags of commands that use a schema registry: its address, login and authorities."""
 
 import functools
 import inspect
@@ -25,7 +25,7 @@ RegistryAuth = Annotated[
         "--registry-auth",
         envvar="BUCKETLOG_SCHEMA_REGISTRY_AUTH",
         metavar="USER:PASSWORD",
-        help="Login at the registry; other users of this machine can see it. Prefer the variable.",
+        help="Login at the registry. Other users of this machine can see it: use the variable.",
         show_default=False,
     ),
 ]
@@ -61,7 +61,7 @@ class _Given:
 
 
 def with_registry(command: Callable[Concatenate["Subjects", P], R]) -> Callable[P, R]:
-    """Fill the first parameter of a command: the subjects of the registry that flags name."""
+    """Fill the first parameter of a command: the subjects of the registry that the flags name."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -75,13 +75,13 @@ def with_registry(command: Callable[Concatenate["Subjects", P], R]) -> Callable[
 
 
 def registry_login(text: str | None) -> tuple[str, str] | None:
-    """The user and the password of --registry-auth. Raises `ConfigurationError`."""
+    """Return the user and the password of --registry-auth. Raises `ConfigurationError`."""
     if text is None:
         return None
     user, colon, password = text.partition(":")
     if not user or not colon:
         raise ConfigurationError(
-            "--registry-auth has no user and password", remedy="give USER:PASSWORD"
+            "--registry-auth needs a user and a password", remedy="give USER:PASSWORD"
         )
     return user, password
 

@@ -1,6 +1,6 @@
 """`bucketlog schema`: list, show, register, check, compatibility, delete.
 
-Everything that a registry answers is hostile text: it goes to the output only through
+Invariant: text from a registry is hostile, and reaches the output only through
 `bucketlog.terminal`.
 """
 
@@ -66,18 +66,18 @@ Subject = Annotated[str, typer.Argument(metavar="SUBJECT")]
 def list_subjects(
     subjects: Subjects,
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="Only subjects that begin with this.")
+        str, typer.Option("--prefix", metavar="TEXT", help="List only subjects with this prefix.")
     ] = "",
     deleted: Annotated[
         bool, typer.Option("--deleted", help="Also list deleted subjects and versions.")
     ] = False,
     subjects_max: Annotated[
         int,
-        typer.Option("--subjects-max", metavar="N", min=0, help="Limit of the number of subjects."),
+        typer.Option("--subjects-max", metavar="N", min=0, help="Largest number of subjects."),
     ] = SUBJECTS_MAX,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """List the subjects of a registry, with their versions, and the type and id of the latest one.
+    """List the subjects of a registry with their versions, and the latest version's type and id.
 
     A deleted version keeps its id until it is deleted permanently."""
     every = subjects.names(prefix, deleted=deleted)
@@ -92,7 +92,7 @@ def list_subjects(
         ]
     print_rows(rows, columns, output)
     if more := len(every) - len(names):
-        note(f"{counted(more, 'further subject')} not shown: give --prefix or --subjects-max")
+        note(f"{counted(more, 'further subject')} not shown: raise --subjects-max or give --prefix")
 
 
 @app.command("show")
@@ -111,7 +111,7 @@ def show(
             envvar="BUCKETLOG_SCHEMA_SHOW_ID",
             metavar="N",
             min=0,
-            help="Number of a schema in the registry, instead of a subject.",
+            help="Id of the schema in the registry, instead of SUBJECT.",
         ),
     ] = None,
     references: Annotated[
@@ -121,10 +121,10 @@ def show(
 ) -> None:
     """Show the text of a schema, by its subject or its id.
 
-    Data about the schema go to stderr, so a pipe or a file gets the text alone."""
+    Data about the schema goes to stderr, so a pipe or a file gets only the text."""
     if (subject is None) == (schema_id is None):
         raise ConfigurationError(
-            "a schema has a subject or an id", remedy="give SUBJECT or --id N, not both"
+            "a schema is named by SUBJECT or by --id", remedy="give SUBJECT or --id N, not both"
         )
     if schema_id is not None and version is not None:
         raise ConfigurationError("--id with --version", remedy="leave one out")
@@ -170,7 +170,7 @@ def register(
 ) -> None:
     """Register the schema of a file as the next version of a subject.
 
-    If the subject has the schema, nothing changes."""
+    If the subject already has the schema, nothing changes."""
     given = given_schema(file, type_name, reference)
     before = subjects.lookup(subject, given)
     schema_id = subjects.register(subject, given) if before is None else before.schema_id
@@ -203,9 +203,9 @@ def check(
     reference: References = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Check whether a subject may get the schema of a file as its next version.
+    """Check whether a subject accepts the schema of a file as its next version.
 
-    The exit code is 1 if the compatibility level of the subject forbids the schema."""
+    The exit code is 1 if the subject's compatibility level forbids the schema."""
     given = given_schema(file, type_name, reference)
     if not subjects.versions(subject):
         raise SchemaRegistryError(
@@ -256,11 +256,15 @@ def compatibility(
             "--set",
             envvar="BUCKETLOG_SCHEMA_COMPATIBILITY_SET",
             case_sensitive=False,
-            help="Level that the subject or the registry gets.",
+            help="Set the level of the subject or of the registry.",
         ),
     ] = None,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Use the level of the registry, or its default.")
+        bool,
+        typer.Option(
+            "--unset",
+            help="Remove the level: the registry's level, or the registry's default, applies.",
+        ),
     ] = False,
     output: OutputFormat = Output.TABLE,
 ) -> None:
@@ -280,8 +284,8 @@ def compatibility(
     after, source = _level(subjects, subject)
     if new is not None and after != new.value:
         raise SchemaRegistryError(
-            f"the registry has not kept level {new.value}: it is {after}",
-            remedy="some registries need a first schema of the subject",
+            f"the registry did not keep level {new.value}: the level is {after}",
+            remedy="register a first schema of the subject: some registries need it",
         )
     row = {"subject": subject, "before": before, "after": after, "source": source}
     print_rows([row], (*shown, "before", "after", "source"), output)
@@ -304,7 +308,10 @@ def delete(
     ] = None,
     permanent: Annotated[
         bool,
-        typer.Option("--permanent", help="Delete permanently: nobody can read such records again."),
+        typer.Option(
+            "--permanent",
+            help="Also remove the ids: nobody can read records with these schemas again.",
+        ),
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -312,7 +319,7 @@ def delete(
 ) -> None:
     """Delete a subject or one of its versions, after showing them and asking.
 
-    Without --permanent, records with these schemas can still be read by the ids."""
+    Without --permanent, the ids stay, so records with these schemas can still be read."""
     plan = deletion_of(subjects, subject, _version(version), permanent=permanent)
     rows = [row._asdict() for row in plan.rows]
     if output is Output.TABLE:

@@ -1,6 +1,6 @@
-"""The plan of `schema delete`: which versions of a subject go, and what refers to them.
+"""The plan of `schema delete`: the versions of a subject to delete, and what refers to them.
 
-Invariant: a subject that has changed since the plan was shown stays as it is.
+Invariant: if a subject has changed since its plan was shown, nothing is deleted.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DeletionRow(NamedTuple):
-    """`id` and `type` are None if the registry does not show them.
+    """One version to delete. `id` and `type` are None if the registry does not show them.
 
     `state`: "in use", or "deleted" if only the permanent deletion remains. `referenced_by`: ids of
     schemas.
@@ -29,7 +29,7 @@ class DeletionRow(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """`version` is None for all versions."""
+    """The plan of a deletion. `version` is None for all versions."""
 
     subject: str
     version: int | None
@@ -68,7 +68,7 @@ def deletion_of(
 
 
 def apply_deletion(subjects: "Subjects", plan: Deletion) -> None:
-    """Delete what the plan names. Raises `SchemaRegistryError`, also if the subject has changed."""
+    """Delete the versions of a plan. Raises `SchemaRegistryError`, also if the subject changed."""
     live = subjects.versions(plan.subject)
     planned = [row.version for row in plan.rows if row.state == "in use"]
     now = live if plan.version is None else [one for one in live if one == plan.version]

@@ -1,4 +1,4 @@
-"""What `bucketlog schema` shows of subjects and schemas: rows, and remarks on stderr."""
+"""The output of `bucketlog schema`: rows of subjects and schemas, and notes on stderr."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from bucketlog.client.schemas.registered_schema import Reference, RegisteredSchema
 
 NOTES_MAX = 20
-"""Lines about the uses or the references of one schema."""
+"""Most lines about the uses, or about the references, of one schema."""
 
 
 def subject_rows(
@@ -36,7 +36,7 @@ def subject_rows(
 
 
 def ranges(versions: Sequence[int]) -> str:
-    """Write versions as in `1-3, 5`."""
+    """Write versions as ranges, such as `1-3, 5`."""
     spans: list[list[int]] = []
     for one in versions:
         if spans and spans[-1][1] == one - 1:
@@ -84,5 +84,5 @@ def note_some(lines: Sequence[str]) -> None:
 
 
 def written(reference: "Reference") -> str:
-    """Write a reference as the flag --reference takes it."""
+    """Write a reference in the form that --reference takes."""
     return f"{reference.name}={reference.subject}:{reference.version}"

@@ -1,4 +1,4 @@
-"""A schema that a file and flags give: text, type and references."""
+"""The schema of a file and its flags: text, type and references."""
 
 import sys
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ OfType = Annotated[
         "--type",
         "-t",
         envvar="BUCKETLOG_SCHEMA_TYPE",
-        help="Type of the schema; default: by .avsc, .proto or .json.",
+        help="Type of the schema; default: by the suffix .avsc, .proto or .json.",
     ),
 ]
 References = Annotated[
@@ -59,13 +59,13 @@ def given_schema(
     found = type_name or _SUFFIXES.get(file.suffix.lower())
     if found is None:
         raise ConfigurationError(
-            f"{file}: the type of this schema is not known",
+            f"{file}: the type of this schema is unknown",
             remedy="add --type avro, protobuf or json",
         )
     parsed = tuple(map(parse_reference, references or ()))
     text = _text(file)
     if found is not TypeName.PROTOBUF:
-        text = text.strip()  # JSON: blanks around it would be part of the registered text
+        text = text.strip()  # otherwise, blanks around JSON would be part of the registered text
     return GivenSchema(_TYPES[found], text, parsed)
 
 
@@ -82,7 +82,7 @@ def parse_reference(text: str) -> Reference:
 
 
 def parse_version(digits: str) -> int | None:
-    """Return the version, None if the text is not one."""
+    """Return the version, or None if the text is not a version."""
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= len(str(VERSION_MAX))):
         return None
     number = int(digits)
@@ -102,7 +102,7 @@ def _text(file: Path) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{file} is not UTF-8", remedy="write it in UTF-8") from None
+        raise ConfigurationError(f"{file} is not UTF-8", remedy="save the file in UTF-8") from None
     if not text.strip():
         raise ConfigurationError(f"{file} is empty", remedy="write the schema into it")
     return text

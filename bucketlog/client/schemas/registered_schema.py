@@ -1,7 +1,7 @@
-"""A schema as a registry answers it, and the schemas that it refers to.
+"""A schema in a registry's answer, and the schemas that the schema refers to.
 
-Pure. Invariant: an answer of another shape raises `ValueError`, because registries are hostile. The
-number of the schemas that a schema refers to is bounded, and so is their size.
+Pure. Invariants: an answer of another shape raises `ValueError`, because registries are hostile.
+The number and the size of the schemas that a schema refers to are bounded.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ VERSION_MAX = 2**31 - 1
 
 
 class Reference(NamedTuple):
-    """`name`: how the schema's text names the other schema."""
+    """A reference to another schema. `name`: the name of that schema in the text."""
 
     name: str
     subject: str
@@ -26,8 +26,8 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """`subject`, `version` and `schema_id` are None if the answer does not have them. `type`: AVRO,
-    PROTOBUF, JSON, or another type that the registry knows."""
+    """A schema of a registry. `subject`, `version` and `schema_id` are None if the answer does not
+    have them. `type`: AVRO, PROTOBUF, JSON, or another type that the registry knows."""
 
     subject: str | None
     version: int | None
@@ -52,9 +52,9 @@ def version_in(value: object) -> int:
 
 
 def text_in(value: object) -> str:
-    """Return a text. Raises `ValueError`."""
+    """Return a string. Raises `ValueError`."""
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
+        raise ValueError(f"{value!r} is not a string")
     return value
 
 
@@ -66,9 +66,9 @@ def items_in(value: object) -> list[object]:
 
 
 def fields_in(value: object) -> dict[str, object]:
-    """Return an object of JSON. Raises `ValueError`."""
+    """Return a JSON object. Raises `ValueError`."""
     if not isinstance(value, dict):
-        raise ValueError(f"{value!r} is not an object")
+        raise ValueError(f"{value!r} is not a JSON object")
     return value
 
 
@@ -87,7 +87,8 @@ def schema_in(answer: object) -> RegisteredSchema:
 
 
 def _references(value: object) -> Iterable[Reference]:
-    """References without a subject or a version name nothing that the registry has."""
+    """Return the references. Those without a subject or a version are skipped: they name nothing
+    that the registry has."""
     for each in items_in(value or []):
         given = fields_in(each)
         subject, version = given.get("subject"), given.get("version")
@@ -102,9 +103,9 @@ def referenced(
     *,
     characters_max: int,
 ) -> list[tuple[Reference, RegisteredSchema]]:
-    """Return all schemas that a schema refers to, each after those that it refers to itself.
+    """Return all schemas that a schema refers to, each after the schemas that it refers to.
 
-    `characters_max`: limit of their texts together. Raises `InvalidDataError`.
+    `characters_max`: limit of the length of all their texts. Raises `InvalidDataError`.
     """
     found: list[tuple[Reference, RegisteredSchema]] = []
     seen: set[tuple[str, int]] = set()
@@ -126,7 +127,7 @@ def referenced(
         characters += len(inner.text)
         if characters > characters_max:
             raise InvalidDataError(
-                f"a schema refers to others of more than {characters_max:,} characters"
+                f"a schema refers to others with more than {characters_max:,} characters"
             )
         stack.append((one, inner))
         rests.append(iter(inner.references))

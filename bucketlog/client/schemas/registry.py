@@ -1,7 +1,7 @@
 """The schema registry: Confluent's REST API, through confluent-kafka's client.
 
-Invariants: an answer is kept, a failure never; what cannot be known because the registry is out of
-reach is a `SchemaRegistryError`, never a word about the record. What is kept is bounded.
+Invariants: answers are cached, failures are not, and the cache is bounded. If the registry is out
+of reach, the error is a `SchemaRegistryError`, never an error of the record.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ Naming: TypeAlias = Literal["topic", "record", "topic-record"]
 """A subject is <topic>-value (or -key), the record's full name, or <topic>-<full name>."""
 
 SCHEMAS_MAX = 1000
-"""Schemas that are kept, and as many ids."""
+"""Largest number of cached schemas, and of cached ids."""
 _TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
 
 
@@ -110,7 +110,7 @@ class SchemaRegistry:
         self.url = self._connection.url
         self._schemas: dict[int, SchemaText] = {}
         self._ids: dict[tuple[str, str], int] = {}
-        """Of what was registered, by subject and text."""
+        """Ids of registered schemas, by subject and text."""
 
     def avro(
         self,
@@ -280,7 +280,7 @@ class SchemaRegistry:
     def _references(
         self, client: "SchemaRegistryClient", schema: RegisteredSchema
     ) -> dict[str, str]:
-        """Texts by name; those of Protobuf as descriptors, if the registry has them."""
+        """Return texts by name; those of Protobuf as descriptors, if the registry has them."""
 
         def ask(one: Reference) -> RegisteredSchema:
             get = functools.partial(_version, client, one.subject, one.version)

@@ -1,8 +1,8 @@
 """The connection to a schema registry: confluent-kafka's client, and the limits of its answers.
 
-Invariants: each failure is an error of ours. One request is under way at a time. An answer has at
-most `answer_bytes_max` bytes, and arrives within the time of a request. The client keeps no answer
-between calls.
+Invariants: each failure is a `BucketlogError`. One request is under way at a time. An answer has at
+most `answer_bytes_max` bytes, and arrives within the timeout of a request. The client caches no
+answer between calls.
 """
 
 import os
@@ -29,14 +29,14 @@ ANSWER_BYTES_MAX = 16 * 1024 * 1024
 _RETRIES = 2
 _RETRY_WAIT_MS = 200
 _NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError)
-"""What the client raises for an answer that is not a registry's."""
+"""Errors of the client for an answer that does not come from a registry."""
 _UNENCODED = "identity"
 
 
 class RegistryConnection:
-    """A registry's addresses, its login and the limits. Opening one sends no request.
+    """A registry's addresses, its login and the limits of its answers. Opening sends no request.
 
-    Several threads may use one. The parameters are those of `SchemaRegistry`. Raises
+    Several threads may use a connection. The parameters are those of `SchemaRegistry`. Raises
     `ConfigurationError`.
     """
 
@@ -63,7 +63,7 @@ class RegistryConnection:
             )
         if answer_bytes_max < 1:
             raise ConfigurationError(
-                f"answer_bytes_max={answer_bytes_max}", remedy="give at least 1"
+                f"answer_bytes_max is {answer_bytes_max}", remedy="give at least 1"
             )
         user_info = ":".join(auth) if auth else os.environ.get(AUTH_VARIABLE)
         self.url = url
@@ -82,8 +82,8 @@ class RegistryConnection:
         needed("confluent_kafka.schema_registry", "registry")
 
     def ask(self, what: str, ask: "Callable[[SchemaRegistryClient], T]", *, missing: str) -> T:
-        """Return what `ask` returns. `what` says what is done, for errors. `missing`: the remedy if
-        the registry does not have it. Raises `BucketlogError`."""
+        """Return the result of `ask`. `what`: the action, for errors. `missing`: the remedy if the
+        registry does not have what was asked for. Raises `BucketlogError`."""
         registry = needed("confluent_kafka.schema_registry", "registry")
         with self._lock:
             if self._client is None:
@@ -105,7 +105,7 @@ class RegistryConnection:
         missing: str,
         body: Mapping[str, Any] | None = None,
     ) -> T:
-        """Send one request of the registry's API, and return what `read` makes of the answer.
+        """Send one request of the registry's API, and return the answer as `read` converts it.
 
         `read` raises `ValueError` for an answer of another shape. Raises `BucketlogError`.
         """
@@ -149,13 +149,13 @@ class RegistryConnection:
             session.event_hooks = {"response": [limit]}
         except (ValueError, TypeError, OSError) as error:
             raise ConfigurationError(
-                f"the schema registry's settings: {error}", remedy="correct them"
+                f"the schema registry's settings are wrong: {error}", remedy="correct the settings"
             ) from error
         return made
 
 
 def clear_caches(client: Any) -> None:
-    """Let the client forget all answers."""
+    """Clear the client's caches of answers."""
     client.clear_caches()
 
 
@@ -172,7 +172,7 @@ def _httpx() -> Any:
 
 
 def _limit(httpx: Any, *, bytes_max: int, seconds_max: float) -> Callable[[Any], None]:
-    """Return a hook of httpx, which limits the body of a response."""
+    """Return a hook of httpx that limits the body of a response."""
 
     class LimitedStream(httpx.SyncByteStream):  # type: ignore[misc]  # httpx2 or httpx
         def __init__(self, stream: Any) -> None:
@@ -194,7 +194,7 @@ def _limit(httpx: Any, *, bytes_max: int, seconds_max: float) -> Callable[[Any],
 
     def limit(response: Any) -> None:
         encoding = response.headers.get("content-encoding", _UNENCODED)
-        if encoding.lower() != _UNENCODED:  # the size after decoding has no limit
+        if encoding.lower() != _UNENCODED:  # decoded bytes have no limit
             raise ValueError("the answer is encoded, although the request forbids it")
         response.stream = LimitedStream(response.stream)
 

@@ -14,7 +14,7 @@ _USER_INFO = re.compile("^([a-z]+://)?.*@", re.DOTALL)
 _NOT_FOUND = 404
 _UNKNOWN_SCHEMA = 40403
 _NOT_THERE = range(40401, 40409)
-"""Codes of what the registry does not have, or has deleted; also of a subject without a
+"""Codes for what the registry does not have or has deleted, and for a subject without a
 compatibility level."""
 _NOT_DELETED_YET = (40405, 40407)
 _CONFLICT = 409
@@ -25,18 +25,18 @@ _PASSING = (408, 429)
 _SERVER_ERROR = 500
 _CREDENTIALS = "give credentials that may do this, as auth= or BUCKETLOG_SCHEMA_REGISTRY_AUTH"
 _SAID_MAX = 500
-"""What answers instead of a registry may send pages."""
+"""Another server may answer instead of a registry, and send a whole page."""
 
 
 def registry_error(error: Exception, what: str, url: str, *, missing: str) -> BucketlogError:
-    """Return our error for one of confluent-kafka's client: the registry's answer, or why there was
-    none. `missing`: the remedy if the registry does not have what was asked for."""
+    """Convert an error of confluent-kafka's client: the registry's answer, or why there was none.
+    `missing`: the remedy if the registry does not have what was asked for."""
     status = getattr(error, "http_status_code", None)
     if status is None:
         return SchemaRegistryUnavailableError(
             f"{what}: no schema registry answers at {public(url)}: "
             f"{_short(error) or type(error).__name__}",
-            remedy="check its address and that it runs; nothing was skipped: try again",
+            remedy="check its address and that it runs, then try again: nothing was skipped",
         )
     code, reason = getattr(error, "error_code", None), getattr(error, "error_message", None)
     said = f"{what}: {_short(reason or 'no reason given')} (HTTP {status}, code {_short(code)})"
@@ -46,7 +46,7 @@ def registry_error(error: Exception, what: str, url: str, *, missing: str) -> Bu
         return IncompatibleSchemaError(
             said,
             remedy="give added fields a default, or set the subject's compatibility; "
-            "a type that is another needs another topic or subject",
+            "a different type needs another topic or subject",
         )
     if status == _NOT_FOUND:
         return _not_found(said, what, code, missing=missing)

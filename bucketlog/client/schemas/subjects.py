@@ -1,7 +1,7 @@
 """Subjects of a schema registry: their versions, compatibility levels and deletion.
 
-Invariants: nothing is kept, so each call asks the registry. What the registry answers is checked,
-and an answer of another shape is an error of the registry.
+Invariants: nothing is cached, so each call asks the registry. Answers are checked, and an answer of
+another shape is an error of the registry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,21 +46,21 @@ class GivenSchema:
 
 
 class Compatibility(NamedTuple):
-    """`messages`: the registry's reasons. Some registries give none."""
+    """The result of a check. `messages`: the registry's reasons; some registries give none."""
 
     is_compatible: bool
     messages: Sequence[str]
 
 
 class Subjects:
-    """All subjects of a registry. Every method raises `SchemaRegistryError`."""
+    """All subjects of a registry. Each method may raise `SchemaRegistryError`."""
 
     def __init__(self, connection: RegistryConnection) -> None:
         self._connection = connection
 
     def names(self, prefix: str = "", *, deleted: bool = False) -> list[str]:
-        """Return the subjects whose name begins with `prefix`, in order. `deleted`: also those that
-        were deleted."""
+        """Return the subjects whose names begin with `prefix`, in order. `deleted`: also return
+        deleted subjects."""
         flags = {**({"subjectPrefix": prefix} if prefix else {}), **_deleted(deleted)}
         found = self._connection.request(
             "asking for the subjects",
@@ -69,12 +69,12 @@ class Subjects:
             _texts,
             missing=LIST_REMEDY,
         )
-        # not every registry knows the parameter
+        # some registries ignore the prefix
         return sorted({name for name in found if name.startswith(prefix)})
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
         """Return the versions of a subject, in order; none if the registry does not have the
-        subject. `deleted`: also those that were deleted."""
+        subject. `deleted`: also return deleted versions."""
         found = self._connection.find(
             f"asking for the versions of subject {subject!r}",
             "get",
@@ -86,7 +86,7 @@ class Subjects:
     def schema(
         self, subject: str, version: Version = LATEST, *, deleted: bool = False
     ) -> RegisteredSchema:
-        """Return a version of a subject. `deleted`: also if the version was deleted."""
+        """Return a version of a subject. `deleted`: also return a deleted version."""
         return self._connection.request(
             f"asking for the {version} version of subject {subject!r}"
             if version == LATEST
@@ -98,8 +98,8 @@ class Subjects:
         )
 
     def find(self, subject: str, version: int, *, deleted: bool = False) -> RegisteredSchema | None:
-        """Return a version of a subject, None if the registry does not have it. Some registries do
-        not show the versions of a subject that is deleted as a whole."""
+        """Return a version of a subject, or None if the registry does not have it. Some registries
+        do not show the versions of a subject that is deleted as a whole."""
         return self._connection.find(
             f"asking for version {version} of subject {subject!r}",
             "get",
@@ -108,7 +108,7 @@ class Subjects:
         )
 
     def schema_of_id(self, schema_id: int) -> RegisteredSchema:
-        """Return the schema of an id. Raises `InvalidDataError` if the registry has no such id."""
+        """Return the schema with an id. Raises `InvalidDataError` if there is no such id."""
         return self._connection.request(
             f"asking for schema {schema_id}",
             "get",
@@ -118,7 +118,7 @@ class Subjects:
         )
 
     def uses(self, schema_id: int) -> list[tuple[str, int]]:
-        """Return the subjects and versions that have the schema of an id."""
+        """Return the subjects and versions that have the schema with this id."""
         found = self._connection.find(
             f"asking for the subjects of schema {schema_id}",
             "get",
@@ -128,8 +128,8 @@ class Subjects:
         return sorted(set(found or ()))
 
     def referenced(self, schema: RegisteredSchema) -> list[tuple[Reference, RegisteredSchema]]:
-        """Return all schemas that a schema refers to, each after those that it refers to itself.
-        Raises `InvalidDataError` if they are too many, or too large."""
+        """Return all schemas that a schema refers to, each after the schemas that it refers to.
+        Raises `InvalidDataError` if they are too many or too large."""
         return referenced(
             schema,
             lambda one: self.schema(one.subject, one.version, deleted=True),
@@ -149,7 +149,7 @@ class Subjects:
     # Changes ---------------------------------------------------------------------------------
 
     def lookup(self, subject: str, schema: GivenSchema) -> RegisteredSchema | None:
-        """Return the version of a subject that has this schema, None if there is none."""
+        """Return the version of a subject that has this schema, or None if there is none."""
         return self._connection.find(
             f"looking for the schema in subject {subject!r}",
             "post",
@@ -159,8 +159,8 @@ class Subjects:
         )
 
     def register(self, subject: str, schema: GivenSchema) -> int:
-        """Register a schema as the next version of a subject, and return its id. The registry does
-        nothing if the subject has the schema. Raises `IncompatibleSchemaError`."""
+        """Register a schema as the next version of a subject, and return its id. If the subject
+        already has the schema, the registry does nothing. Raises `IncompatibleSchemaError`."""
         return self._connection.request(
             f"registering the schema of subject {subject!r}",
             "post",
@@ -171,7 +171,8 @@ class Subjects:
         )
 
     def check(self, subject: str, schema: GivenSchema) -> Compatibility:
-        """Return whether the subject's compatibility level allows this schema as next version."""
+        """Return whether the subject's compatibility level allows this schema as the next
+        version."""
         return self._connection.request(
             f"checking the schema against subject {subject!r}",
             "post",
@@ -182,7 +183,7 @@ class Subjects:
         )
 
     def level(self, subject: str | None = None) -> str | None:
-        """Return the compatibility level of a subject, None if the registry's level applies.
+        """Return the compatibility level of a subject, or None if the registry's level applies.
         Without a subject, return the registry's level."""
         return self._connection.find(
             f"asking for the compatibility level{_of(subject)}",
@@ -203,8 +204,8 @@ class Subjects:
         )
 
     def unset_level(self, subject: str | None = None) -> None:
-        """Let the registry's level apply to a subject. Without a subject, the registry's default
-        applies."""
+        """Remove the level of a subject, so that the registry's level applies. Without a subject,
+        the registry's default applies."""
         self._connection.find(
             f"removing the compatibility level{_of(subject)}",
             "delete",
@@ -213,9 +214,9 @@ class Subjects:
         )
 
     def delete(self, subject: str, version: int | None = None, *, permanent: bool = False) -> None:
-        """Delete a version of a subject, or all its versions. A deleted version keeps its id, until
-        it is deleted permanently. The registry refuses a permanent deletion of versions that were
-        not deleted before."""
+        """Delete a version of a subject, or all its versions. A deleted version keeps its id
+        until it is deleted permanently. The registry refuses to delete versions permanently that
+        were not deleted before."""
         below = () if version is None else ("versions", str(version))
         self._connection.request(
             f"deleting {f'version {version} of ' if version else ''}subject {subject!r}",
@@ -234,7 +235,7 @@ def _path(*parts: str, **flags: str) -> str:
 
 
 def is_name(subject: str) -> bool:
-    """Return True if a URL can have this name as one part of its path."""
+    """Return True if this name can be one part of a URL's path."""
     try:
         subject.encode()
     except UnicodeEncodeError:
