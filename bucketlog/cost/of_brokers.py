@@ -1,4 +1,4 @@
-"""What running brokers have read, in terms of what they wrote since they started: their metrics."""
+"""Metrics of running brokers: how much they have read for what they wrote since they started."""
 
 import time
 from collections import Counter
@@ -15,16 +15,16 @@ from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 TIMEOUT_S = 10
 READ_BYTES = 65_536
 METRICS_BYTES_MAX = 16 * 2**20
-"""A broker's page has about 50 kB, and more with the metrics of many clients."""
+"""A broker's page has about 50 kB, or more with the metrics of many clients."""
 _REMEDY = "give the address of a running broker's metrics, http://HOST:PORT/metrics"
 
 Figures = Mapping[tuple[str, str], float]
-"""By name and the value of the only label, "" without one."""
+"""Values by the name and the value of the only label, "" without a label."""
 
 
 def measured(urls: Iterable[str]) -> Rates:
-    """Of all these brokers together; each `url` is http://HOST:PORT or ends with /metrics. Raises
-    `BucketlogError`."""
+    """Return the rates of all these brokers together. Each URL is http://HOST:PORT or ends with
+    /metrics. Raises `BucketlogError`."""
     figures: Counter[tuple[str, str]] = Counter()
     for url in urls:
         figures.update(metrics_of(url))
@@ -32,8 +32,8 @@ def measured(urls: Iterable[str]) -> Rates:
 
 
 def metrics_of(url: str) -> Figures:
-    """Read a broker's metrics: at most `METRICS_BYTES_MAX` bytes, within about `TIMEOUT_S`. Raises
-    `BucketlogError`."""
+    """Read a broker's metrics: at most `METRICS_BYTES_MAX` bytes, within about `TIMEOUT_S` seconds.
+    Raises `BucketlogError`."""
     address = metrics_address(url)
     try:
         with urlopen(address, timeout=TIMEOUT_S) as answer:
@@ -43,8 +43,8 @@ def metrics_of(url: str) -> Figures:
 
 
 def metrics_address(url: str) -> str:
-    """Return the address of the page. Raises `ConfigurationError` unless the URL is http://HOST or
-    https://HOST."""
+    """Return the address of the page of metrics. Raises `ConfigurationError` unless the URL begins
+    with http://HOST or https://HOST."""
     address = url if url.endswith("/metrics") else f"{url.rstrip('/')}/metrics"
     try:
         parts = urlsplit(address)
@@ -57,8 +57,7 @@ def metrics_address(url: str) -> str:
 
 
 def _received(answer: HTTPResponse) -> bytes:
-    """Raises `_TooMuchError` where there is more than is taken, or where the rest comes too
-    slowly."""
+    """Return the body. Raises `_TooMuchError` if the body is too large or arrives too slowly."""
     data = bytearray()
     until = time.monotonic() + TIMEOUT_S
     while part := answer.read1(READ_BYTES):
@@ -66,7 +65,7 @@ def _received(answer: HTTPResponse) -> bytes:
         if len(data) > METRICS_BYTES_MAX:
             raise _TooMuchError(f"the answer has more than {METRICS_BYTES_MAX:,} bytes")
         if time.monotonic() > until:
-            raise _TooMuchError(f"the answer takes more than {TIMEOUT_S} s")
+            raise _TooMuchError(f"the answer took longer than {TIMEOUT_S} s")
     return bytes(data)
 
 
@@ -75,7 +74,7 @@ class _TooMuchError(Exception):
 
 
 def figures_in(text: str) -> dict[tuple[str, str], float]:
-    """Of Prometheus' text format. Figures of tenants are added."""
+    """Parse Prometheus' text format. Figures of tenants are summed."""
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

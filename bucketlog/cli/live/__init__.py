@@ -1,1 +1,1 @@
-"""The live view of a cluster: what brokers and Kafka's protocol say, as rates, in a terminal."""
+"""The live view of a cluster in a terminal: rates from brokers' metrics and Kafka's protocol."""

@@ -1,8 +1,8 @@
 """Two looks at a cluster, folded into one sample: rates, latencies, lags and dollars. Pure.
 
-A look has counters and offsets as they are; a sample has their differences by time. A counter that
-is lower than before has started again at 0, as after a restart of a broker. None is a figure that
-is not known, which is not the same as 0.
+A look has counters and offsets as the cluster reports them; a sample has their differences per
+second. A counter that is lower than before has started again at 0, as after a restart of a broker.
+None is an unknown figure, which differs from 0.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,16 +29,17 @@ NO_SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class TopicExtent:
-    """`latest`: end offsets by partition. `stored_bytes`: in the log and its tiers; None if
-    unknown."""
+    """The size of a topic. `latest`: end offsets by partition. `stored_bytes`: bytes in the log and
+    its tiers; None if unknown."""
 
     latest: Mapping[int, int]
     stored_bytes: int | None
 
 
 class WorstLag(NamedTuple):
-    """`worst_lag` is the largest lag of a partition in records, of `worst_partition`. `lag_ms` is
-    the largest age of a first unread record. None: nothing is committed, or it is not known."""
+    """The lag of a group. `worst_lag`: the largest lag of a partition, in records; the partition is
+    `worst_partition`. `lag_ms`: the largest age of a first unread record. None: nothing is
+    committed, or the figure is unknown."""
 
     group: str
     worst_lag: int | None
@@ -49,7 +50,7 @@ class WorstLag(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Look:
     """The state of a cluster at one time (`at_s`, monotonic). `brokers`: figures of /metrics by
-    broker, or why there are none. `notes`: what was not looked at, and why."""
+    broker, or the reason why there are none. `notes`: what was left out, and why."""
 
     at_s: float
     health: str
@@ -61,8 +62,8 @@ class Look:
 
 
 class BrokerRates(NamedTuple):
-    """Rates are by second. `steps_ms`: mean of each step of `STEPS` in ms, None if no flush took
-    it. `problem`: why there are no figures."""
+    """Rates of a broker, per second. `steps_ms`: mean duration of each step of `STEPS`, in ms; None
+    if no flush had this step. `problem`: why there are no figures."""
 
     broker: str
     bytes_in: float | None = None
@@ -75,8 +76,8 @@ class BrokerRates(NamedTuple):
 
 
 class TopicRates(NamedTuple):
-    """`bytes`: growth of the stored bytes by second; None if it is not known, or if the topic has
-    shrunk."""
+    """Rates of a topic, per second. `bytes`: growth of the stored bytes; None if it is unknown, or
+    if the topic has shrunk."""
 
     topic: str
     bytes: float | None
@@ -86,7 +87,7 @@ class TopicRates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`interval_s` is 0 after the first look, when no rate is known yet."""
+    """The difference of two looks. `interval_s` is 0 after the first look: no rate is known yet."""
 
     interval_s: float
     health: str
@@ -117,7 +118,7 @@ class Sample:
 
 
 def sample_of(before: Look | None, now: Look, prices: Assumptions) -> Sample:
-    """Return the rates between both looks. `before` None: no rates are known yet."""
+    """Return the rates between two looks. Without `before`, no rates are known yet."""
     interval_s = now.at_s - before.at_s if before is not None else 0.0
     earlier = before if before is not None and interval_s > 0 else None
     brokers = tuple(
@@ -142,7 +143,7 @@ def sample_of(before: Look | None, now: Look, prices: Assumptions) -> Sample:
 
 
 def _missing(now: Look) -> Iterable[str]:
-    """Return sentences about missing columns, and how to get them."""
+    """Return sentences that name missing columns and say how to get them."""
     figures = [found for found in now.brokers.values() if not isinstance(found, str)]
     if not now.brokers:
         yield NO_METRICS
@@ -180,7 +181,7 @@ def _broker_row(
 
 
 def request_usd(requests: Mapping[str, float], prices: Assumptions) -> float:
-    """Return the price of requests to S3 Standard, by verb. DELETE requests cost nothing."""
+    """Return the price of requests to S3 Standard. DELETE requests cost nothing."""
     written = requests.get("create", 0.0) + requests.get("list", 0.0)
     read = requests.get("get", 0.0) + requests.get("head", 0.0)
     return (

@@ -1,7 +1,7 @@
-"""The screen of `bucketlog top`: one look after another in a thread, shown by textual.
+"""The screen of `bucketlog top`: a thread looks at the cluster, and textual shows the samples.
 
 Invariants: the thread that looks never touches widgets, and the screen never waits for a broker.
-All text is shown as it is: neither markup nor control characters of names have an effect.
+Text has no effect on the screen: markup is shown, and control characters are escaped.
 """
 
 import asyncio
@@ -24,15 +24,16 @@ from bucketlog.log_format.printable import printable
 from bucketlog.terminal import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED
 
 LEAVE_S_MAX = 5.0
-"""The longest wait for the last look when the screen is closed."""
+"""Longest wait for the last look when the screen is closed."""
 FILTER_CHARS_MAX = 249
-"""A topic's name may have as many."""
+"""The longest name of a topic."""
 MARGIN = 2
 """Columns for the scroll bar."""
 
 
 class LiveView(App[None]):
-    """`look` is called in a thread, with the filter; it may raise `BucketlogError`."""
+    """The application. `look` is called with the filter, in a thread, and may raise
+    `BucketlogError`."""
 
     CSS = """
     #health { height: auto; padding: 0 1 1 0; text-style: bold; }
@@ -112,7 +113,7 @@ class LiveView(App[None]):
         self._wake.set()
 
     def action_end(self, code: int) -> None:
-        """End the view, and the command with this exit code."""
+        """End the view and the command with this exit code."""
         self.exit(return_code=code)
 
     def action_filter(self) -> None:
@@ -139,7 +140,7 @@ class LiveView(App[None]):
         try:
             self._look_until_over()
         finally:
-            if not self._is_over:  # a defect: the thread prints its traceback
+            if not self._is_over:  # a defect, whose traceback the thread prints
                 self.call_from_thread(self.exit, None, EXIT_FAILED, "the view has failed")
 
     def _look_until_over(self) -> None:
@@ -161,7 +162,7 @@ class LiveView(App[None]):
             return
         try:
             self.call_from_thread(self._show, sample, failure)
-        except RuntimeError:  # the screen was closed meanwhile
+        except RuntimeError:  # the screen was closed in the meantime
             return
 
     def _show(self, sample: Sample | None, failure: str) -> None:
@@ -198,7 +199,7 @@ class LiveView(App[None]):
             text.append("\n")
             text.append("".join(f"{row}\n" for row in rows))
             text.append("\n")
-        filters = [f"filter: {self.wanted} (Esc ends it)"] if self.wanted else []
+        filters = [f"filter: {self.wanted} (Esc clears it)"] if self.wanted else []
         notes = [*captions, *sample.notes, *filters]
         text.append("\n".join(map(printable, notes)), "dim")
         return text

@@ -1,8 +1,8 @@
 """A look at a cluster: Kafka's protocol for topics and groups, /metrics for the brokers' figures.
 
-Invariant: the work of a look is bounded. It asks for the offsets of at most `topics_max` topics and
-`groups_max` groups, reads the first unread record of at most `LAGS_MAX` partitions of a group, and
-takes at most `METRICS_BYTES_MAX` of each answer of /metrics.
+Invariant: the work of a look is bounded. A look asks for the offsets of at most `topics_max` topics
+and `groups_max` groups. A look reads the first unread records of at most `LAGS_MAX` partitions of a
+group, and at most `METRICS_BYTES_MAX` bytes of each answer of /metrics.
 """
 
 import time
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from bucketlog.client.log import Log
 
 LAGS_MAX = 10
-"""Partitions of a group, those with the largest lag, whose first unread record is read."""
+"""Most partitions of a group whose first unread record is read: those with the largest lag."""
 CONNECTIONS_MAX = 8
-"""Brokers whose /metrics are read at the same time."""
+"""Most brokers whose /metrics are read at the same time."""
 
 
 class ShownProblem(Protocol):
@@ -46,14 +46,15 @@ class ShownHealth(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most topics and groups that a look asks for their offsets."""
+    """The largest numbers of topics and groups whose offsets a look asks for."""
 
     topics_max: int
     groups_max: int
 
 
 class ClusterSources:
-    """Raises `ConfigurationError` for a wrong URL. `health` returns the cluster's health."""
+    """The sources of looks. `health` returns the cluster's health. Raises `ConfigurationError` for
+    a wrong URL."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class ClusterSources:
             return dict(zip(self._metrics, found, strict=True))
 
     def _topics(self, wanted: str) -> tuple[dict[str, TopicExtent], int]:
-        """The topics, and the number of topics that were left out."""
+        """Return the topics, and the number of topics that were left out."""
         names = [info.name for info in self._log.topics.list() if wanted in info.name]
         sizes = self._log.cluster.partition_bytes()
         stored = None if sizes is None else _by_topic(sizes)
@@ -119,7 +120,7 @@ class ClusterSources:
         return found, max(0, len(names) - self._limits.topics_max)
 
     def _groups(self, wanted: str) -> tuple[tuple[WorstLag, ...], int]:
-        """The groups, and the number of groups that were left out."""
+        """Return the groups, and the number of groups that were left out."""
         names = [info.group for info in self._log.groups.list() if wanted in info.group]
         named = [name for name in names if name]  # librdkafka refuses to ask for the group ""
         rows: list[WorstLag] = []
@@ -134,7 +135,7 @@ class ClusterSources:
 
 
 def broker_name(url: str) -> str:
-    """Return the host and port of a URL, without a user and a password."""
+    """Return the host and port of a URL, without user and password."""
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2] or url
 

@@ -1,6 +1,6 @@
-"""The tables of the live view as lines of text: sorted, filtered, and at most as wide as asked.
+"""The tables of the live view as lines of text: sorted, filtered, and of at most a given width.
 
-Pure. Invariant: names come from others, so a cell is one printable line of bounded length.
+Pure. Invariant: names are hostile, so each cell is one printable line of bounded length.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from bucketlog.console.figures_text import duration_text, shortened
 from bucketlog.log_format.printable import printable
 
 NAME_WIDTH_MIN = 15
-"""An address such as 127.0.0.1:39092 is shown whole at 80 columns."""
+"""At 80 columns, an address such as 127.0.0.1:39092 is shown in full."""
 PLACE_WIDTH_MAX = 24
 GAP = 1
 BROKER_HEADS = ("IN/s", "OUT/s", "REQ/s", "WAIT", "RESV", "PUT", "PUBL", "BUCKET/s", "$/h")
@@ -88,7 +88,7 @@ def sorted_groups(rows: Sequence[WorstLag], order: Order) -> list[WorstLag]:
 
 
 def amount(value: float | None) -> str:
-    """Return a figure of three digits with a decimal unit, as 1.52M; "-" for None."""
+    """Return a figure of three digits with a decimal unit, such as 1.52M; "-" for None."""
     if value is None:
         return "-"
     scaled, at = float(value), 0
@@ -127,7 +127,7 @@ def _broker_cells(row: BrokerRates) -> tuple[str, ...]:
 def _lines(
     name: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], width: int
 ) -> list[str]:
-    """Names to the left, figures to the right. The names are cut so that a line fits."""
+    """Align names left and figures right. Names are cut so that a line fits."""
     cells = [tuple(map(printable, row)) for row in rows]
     widths = [
         max(len(head), *(len(row[at]) for row in cells), 0)
