@@ -85,7 +85,7 @@ class AsyncDelivery(DeliveryState):
     def _report(self, error: KafkaError | None, message: Message) -> None:
         if self._span is not None:
             self._span.reported(error, message)
-        DeliveryState._report(self, error, message)  # quicker than super()
+        DeliveryState._report(self, error, message)  # faster than super()
         if self._waiters:
             self._producer._reports.woken.extend(self._waiters)
 

@@ -346,9 +346,9 @@ class Groups:
         return plan
 
     def apply(self, group: str, plan: Iterable[Reset]) -> None:
-        """Commit the offsets of a plan, as `reset` with `dry_run` returned it.
+        """Commit the offsets of a plan that `reset` with `dry_run` returned.
 
-        No position is looked up again.
+        This method does not look up positions again.
 
         Args:
             group: Name of the group.

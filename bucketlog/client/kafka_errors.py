@@ -23,8 +23,8 @@ _CHECK_LISTENER = (
 _WAIT = "the cluster is settling: try again in a moment"
 
 _NEW_LEADER = "the partition has another leader: try again in a moment"
-_NEW_SESSION = "the broker closed the session of this consumer: poll again, a new session begins"
-_NEW_TOPIC = "the topic was deleted or created anew: read its metadata again"
+_NEW_SESSION = "the broker closed this consumer's session: poll again to begin a new session"
+_NEW_TOPIC = "the topic was deleted or created again: read its metadata again"
 _CHOOSING = "the cluster is choosing other leaders: try again in a moment"
 _GIVEN_UP = "its producer was stopped before the record was acknowledged"
 _WAITED_FOR_CONTROLLER = "waiting for controller"
@@ -50,7 +50,7 @@ ADVICE: dict[str, Advice] = {
     "COORDINATOR_LOAD_IN_PROGRESS": Advice(True, _WAIT),
     "COORDINATOR_NOT_AVAILABLE": Advice(True, _WAIT),
     "CORRUPT_MESSAGE": Advice(True, "the bytes were damaged on their way: send again"),
-    "ELECTION_NOT_NEEDED": Advice(True, "the partition has this leader: nothing remains to do"),
+    "ELECTION_NOT_NEEDED": Advice(True, "the partition already has this leader: nothing to do"),
     "ELIGIBLE_LEADERS_NOT_AVAILABLE": Advice(True, _WAIT),
     "FENCED_INSTANCE_ID": Advice(
         False, "another member joined with this instance_id: give each member its own"
@@ -114,7 +114,7 @@ ADVICE: dict[str, Advice] = {
     "NOT_COORDINATOR": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS": Advice(True, _WAIT),
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": Advice(
-        True, "the record may be written: send again with an idempotent producer"
+        True, "the record may have been written: send it again with an idempotent producer"
     ),
     "NOT_LEADER_OR_FOLLOWER": Advice(True, _WAIT),
     "OFFSET_METADATA_TOO_LARGE": Advice(

@@ -67,10 +67,10 @@ class Delivered(NamedTuple):
 
 
 class DeliveryState:
-    """The outcome of one record. The record's report sets it once: the place or `_error`.
+    """The outcome of one record. The record's report sets the place or `_error`, once.
 
-    A handle has the place as three values. A tuple in each of many handles would be one more object
-    that Python's garbage collector looks at again and again.
+    A handle stores the place as three values. With a tuple in each handle, Python's garbage
+    collector would have one more object to scan for each record.
     """
 
     __slots__ = ("_error", "_offset", "_outbox", "_partition", "_topic")
@@ -96,12 +96,12 @@ class DeliveryState:
         if error is None:
             self._partition = message.partition() or 0
             self._offset = message.offset() or 0
-            self._topic = message.topic() or ""  # last: other threads look at the topic
+            self._topic = message.topic() or ""  # last: other threads read the topic first
         else:
             self._error = self._outbox.failed(error, message, self)
 
     def _delivered(self) -> Delivered | None:
-        """The place of the record; None while the outcome is open, and after a failure."""
+        """Return the place of the record; None while the outcome is open, and after a failure."""
         if self._topic is None:
             return None
         return Delivered(self._topic, self._partition, self._offset)
