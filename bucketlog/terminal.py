@@ -93,7 +93,7 @@ def say_text(text: str) -> None:
 
 
 def indented_json(text: str) -> str:
-    """The same JSON in lines, for a terminal; text that is not JSON, and text for a pipe, stay."""
+    """Return JSON indented, for a terminal. Other text, and text for a pipe, is unchanged."""
     if not sys.stdout.isatty():
         return text
     try:

@@ -164,7 +164,7 @@ def _registry(url: str | None, auth: str | None, ca_file: "Path | None") -> "Sch
 
 
 def _shown(topics: Sequence[str], registry: "SchemaRegistry | None") -> Any:
-    """The topic, or a list of topics and patterns; with a registry, its frames as JSON."""
+    """Return the topic, or a list of topics and patterns. A registry's frames are shown as JSON."""
     from bucketlog.client.topic import Topic
     from bucketlog.client.topic_pattern import TopicPattern
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bucketlog.embedded.cluster import ClusterStartError, EmbeddedCluster
 
 FLAGS = frozenset({"BUCKETLOG_PORT", "BUCKETLOG_HTTP_PORT"})
-"""Settings that a flag of `dev` is for: a flag goes before the environment, as everywhere."""
+"""Settings that have a flag of `dev`. As everywhere, a flag overrides the environment."""
 SAID_BY = {"BUCKETLOG_BUCKET_URL": "--s3", "BUCKETLOG_REDIS_URL": "--redis"}
 """Settings that another flag of `dev` says."""
 SEED_RECORDS = 10_000
@@ -104,7 +104,7 @@ def dev(
     _check(seed, seed_records, s3, s3_endpoint)
     if port and http_port == port:
         raise ConfigurationError(
-            f"--http-port {http_port} is the --port, too", remedy="give two different ports"
+            f"--http-port {http_port} is also the --port", remedy="give two different ports"
         )
     if s3_endpoint is not None:
         os.environ[S3_ENDPOINT] = s3_endpoint  # `main` restores the environment

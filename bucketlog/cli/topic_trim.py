@@ -24,8 +24,8 @@ def trim_plan(
     where: Literal["earliest", "latest"] | int | datetime,
     partitions: Sequence[int] | None,
 ) -> list[TrimRow]:
-    """An offset outside of a partition's offsets becomes its earliest or latest one. Raises
-    `LogError`, `ConfigurationError`."""
+    """Return the plan. An offset outside of a partition's offsets becomes its first or last one.
+    Raises `LogError`, `ConfigurationError`."""
     found = log.topics.offsets_of(name, partitions)
     chosen = [part.partition for part in found]
     times = log.topics.offsets_at(name, chosen, where) if isinstance(where, datetime) else {}

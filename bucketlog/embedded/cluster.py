@@ -317,8 +317,8 @@ class EmbeddedCluster:
         return shared_variables(self._settings, fixed, brokers=len(self._ports))
 
     def _choose_ports(self) -> None:
-        """Before anything is made or started. Raises `ClusterStartError` where the first one of a
-        kind is taken."""
+        """Choose the ports before anything is made or started. Raises `ClusterStartError` if the
+        first Kafka port or the first HTTP port is in use."""
         http, http_host = self._http_ports, self._http_host()
         for host, port, flag in (
             (self.host, self.port, "--port"),

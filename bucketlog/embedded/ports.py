@@ -28,9 +28,9 @@ def listening_error(host: str, port: int) -> OSError | None:
 def ports_beside(
     host: str, first: int, wanted: list[int], taken: Collection[int] = ()
 ) -> list[int]:
-    """A port for each of `wanted`: that one if it is free, else the next free one above `first`,
-    0 (any) where there is none near, or where `first` is 0. None of `taken`, which other listeners
-    of the cluster will use."""
+    """Return a port for each of `wanted`: that port if it is free, else the next free one above
+    `first`. The port is 0 (any) if none near is free, or if `first` is 0. Ports of `taken` are not
+    chosen as next ones, because other listeners of the cluster will use them."""
     chosen: list[int] = []
     nearest = range(first + 1, min(first + NEIGHBOURS_TRIED, HIGHEST_PORT) + 1 if first else 0)
     left = iter([port for port in nearest if port not in wanted and port not in taken])

@@ -16,7 +16,7 @@ EMBEDDED_SETTINGS = {
 SEVERAL_SETTINGS = {"heartbeat_interval_ms": "200"}
 """Beside them where brokers are to hear of each other soon."""
 COUNTED = "advertised_port"
-"""A port that clients see: one that is given is the first broker's, and the others count on."""
+"""The port that clients see. A given port is the first broker's; the others count on from it."""
 
 
 def variable(setting: str) -> str:
@@ -33,8 +33,8 @@ def shared_variables(
 
 
 def first_http_port(settings: Mapping[str, str]) -> int:
-    """Port of the first broker's HTTP endpoint, as given; 0 (any) where none is given. A value that
-    is not a port is the brokers' to refuse."""
+    """Return the given port of the first broker's HTTP endpoint; 0 (any) if none is given. Also
+    return 0 if the value is not a port: the brokers then refuse the value."""
     text = settings.get(HTTP_PORT, EMBEDDED_SETTINGS[HTTP_PORT])
     return int(text) if text.isdecimal() and int(text) <= HIGHEST_PORT else 0
 

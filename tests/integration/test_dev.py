@@ -147,4 +147,4 @@ def test_the_http_port_is_the_first_brokers() -> None:
 
 def test_the_ports_differ() -> None:
     complaint = NOBODY.failing(2, "dev", "--port", "9092", "--http-port", "9092")
-    assert "--http-port 9092 is the --port, too (give two different ports)" in complaint
+    assert "--http-port 9092 is also the --port (give two different ports)" in complaint
