@@ -21,12 +21,13 @@ CLUSTER_ID = "bucketlogAAAAAAAAAAAAA"
 HEAP = "1g"
 """What Kafka's own start script gives a broker."""
 READY_TIMEOUT_S = 300.0
-"""A bound for failures: a broker listens after seconds, on a busy machine after minutes."""
+"""Limit for failures: a broker listens after seconds, or after minutes on a busy machine."""
 STOP_TIMEOUT_S = 30.0
 SESSION_TIMEOUT_MS = 120_000
-"""Kafka's default is 9 s. On a busy machine, the broker's heartbeats may take longer."""
+"""Kafka's default is 9 s. On a busy machine, a broker's heartbeat may take longer."""
 RETENTION_DELAY_MS = 24 * 60 * 60 * 1000
-"""Kafka's default is 30 s. Batches with old timestamps would be deleted while they are compared."""
+"""Kafka's default is 30 s, after which retention would delete batches with old timestamps while
+they are compared."""
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 TLS_CIPHER = "TLS_AES_256_GCM_SHA384"
 """What OpenSSL's clients prefer, too."""
@@ -144,8 +145,9 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _properties(folder: Path, port: int, controller: int) -> str:
-    """Kafka's defaults, except for addresses, the needs of a single-node cluster, a late check of
-    retention, and a session of the broker that outlives pauses of a busy machine."""
+    """Return Kafka's defaults, with four exceptions: addresses, the needs of a single-node cluster,
+    a late check of retention, and a session of the broker that outlives pauses of a busy machine.
+    """
     return f"""process.roles=broker,controller
 node.id=1
 listeners=IN://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}

@@ -1,5 +1,5 @@
-"""`/healthz` (the process lives), `/readyz` (may it be sent clients, or why not), `/metrics`; `/`
-names the broker and links to them."""
+"""The pages `/healthz` (whether the process lives), `/readyz` (whether the broker is ready for
+clients, or why not) and `/metrics`. The page `/` names the broker and links to them."""
 
 import asyncio
 import socket
@@ -21,9 +21,9 @@ from bucketlog.stateless_broker.process.metrics import RenderedFigures
 from bucketlog.version import package_version
 
 PAGES = (
-    Page("/readyz", "whether the broker may be sent clients, or why not"),
+    Page("/readyz", "whether the broker is ready for clients, or why not"),
     Page("/healthz", "whether the process lives"),
-    Page("/metrics", "figures for Prometheus"),
+    Page("/metrics", "metrics for Prometheus"),
 )
 """The pages beside `/`, which links to them in this order."""
 
@@ -31,7 +31,8 @@ PAGES = (
 def application(
     health: Readiness, figures: RenderedFigures, brokers: Callable[[], Sequence[BrokerName]]
 ) -> Starlette:
-    """`brokers` returns the names of the process in its clusters, none before it has joined."""
+    """Return the application. `brokers` returns the names of the process in its clusters; none
+    before the process has joined one."""
     version = package_version()
 
     async def index(_: Request) -> Response:

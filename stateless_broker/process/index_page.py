@@ -1,7 +1,7 @@
 """The page at `/` of the HTTP port: which broker this is, whether it is ready, and the other pages.
 
-Pure: values in, HTML out. Invariants: the page has neither scripts nor styles, and its headers let
-a browser run and load none; every value is escaped, and its length is bounded.
+Pure: values in, HTML out. Invariants: the page has neither scripts nor styles, and its headers
+forbid a browser to run or load any. Every value is escaped, and its length is bounded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ VALUE_CHARS_MAX = 300
 """Names and reasons may come from others: a bucket, a Redis, a client."""
 REASONS_MAX = 5
 BROKERS_MAX = 20
-"""A process with tenants is one broker for each tenant."""
+"""A process with tenants has one broker for each tenant."""
 HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; "
@@ -25,8 +25,8 @@ HEADERS = {
 
 
 class BrokerName(NamedTuple):
-    """A broker as its cluster knows it. `tenant` is empty without tenants, and `zone` if zones mean
-    nothing. `address` is the one that clients get."""
+    """A broker as its cluster knows it. `tenant` is empty without tenants, `zone` without zones.
+    `address` is the address that clients get."""
 
     tenant: str
     node_id: int
@@ -38,7 +38,7 @@ class BrokerName(NamedTuple):
 class Page(NamedTuple):
     path: str
     text: str
-    """Says what the page answers."""
+    """Describes what the page answers."""
 
 
 def index_page(
@@ -83,7 +83,7 @@ def index_page(
 
 
 def readiness_sentence(is_ready: bool, reasons: Mapping[str, str]) -> str:
-    """Return one sentence: whether clients may be sent to the broker, and the problems."""
+    """Return one sentence: whether the broker is ready for clients, and the problems."""
     state = "The broker is ready for clients" if is_ready else "The broker is not ready for clients"
     if not reasons:
         return f"{state}."

@@ -100,7 +100,7 @@ class PendingBatch:
     release: Callable[[], None] | None = None
     """Frees memory of the batch that is not the frame's. It may be called more than once."""
     arrived_s: float = 0.0
-    """The time of arrival at the intake, by its clock."""
+    """Time of arrival at the intake, by the intake's clock."""
 
     def settle(self, outcome: BatchOutcome) -> None:
         if self.release is not None:
@@ -244,7 +244,7 @@ class ProduceBuffer:
 
 class Intake:
     """`full` is set when a flush is full before its time. `durations` are those of the commits of
-    all epochs, measured by `now_s`, a monotonic clock."""
+    all epochs. `now_s` is the monotonic clock that measures them."""
 
     def __init__(
         self,
