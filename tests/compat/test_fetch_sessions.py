@@ -86,7 +86,7 @@ class Side:
         return error
 
     def delete_records(self, place: Place, offset: int) -> tuple[ErrorCode, int]:
-        """The error and the partition's low watermark."""
+        """Return the error and the partition's low watermark."""
         name, number = place
         rows = [{"partition_index": number, "offset": offset}]
         topics = [{"name": self.prefix + name, "partitions": rows}]

@@ -75,7 +75,7 @@ def is_set(bootstrap: str, topic: str) -> bool:
 
 
 def records_in(bootstrap: str, topic: str) -> int | None:
-    """None: the broker does not lead the new topic yet."""
+    """Return the number of records; None if the broker does not lead the new topic yet."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "counts"})
     try:
         _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE_S)

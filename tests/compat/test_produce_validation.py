@@ -26,7 +26,7 @@ def offered(client: WireClient, topic: str, case: Case) -> Answer:
 
 
 def create(bootstrap: str, topic: str, case: Case) -> None:
-    """On a busy machine, Kafka may close the connection instead of answering."""
+    """Create a topic. On a busy machine, Kafka may close the connection instead of answering."""
     configs = [{"name": name, "value": text} for name, text in case.configs.items()]
     wanted: dict[str, Any] = {"name": topic, "num_partitions": 1, "replication_factor": 1}
 

@@ -1,4 +1,4 @@
-"""Plans of `topic trim` and `group reset`: positions are looked up once, and apply as shown."""
+"""Plans of `topic trim` and `group reset`: positions are looked up once, and applied as shown."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def own(broker: EmbeddedCluster) -> Shell:
 
 @contextmanager
 def lookups() -> Iterator[list[str]]:
-    """The topics whose offsets are looked up."""
+    """Yield the topics whose offsets are looked up."""
     asked: list[str] = []
     look_up = Admin.offsets_and_times
 
@@ -44,7 +44,7 @@ def lookups() -> Iterator[list[str]]:
 
 @contextmanager
 def meanwhile(module: str, act: Callable[[], object]) -> Iterator[None]:
-    """`act` while the command waits for the answer, which is yes."""
+    """Call `act` while the command waits for the answer, which is yes."""
     with patch(f"{module}.confirm", lambda question: act()):
         yield
 

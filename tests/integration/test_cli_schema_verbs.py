@@ -23,7 +23,7 @@ Write = Callable[..., str]
 
 
 def record(*fields: object, name: str = "Order") -> str:
-    """In the form in which the registry keeps it."""
+    """Return a record's schema in the form that the registry stores."""
     text = {"type": "record", "name": name, "fields": fields}
     return json.dumps(text, separators=(",", ":"))
 
@@ -42,7 +42,7 @@ def shell(schema_registry: Registry) -> Shell:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a file, and returns its path."""
+    """Return a function that writes a file and returns its path."""
 
     def write(text: str, name: str = "order.avsc") -> str:
         (tmp_path / name).write_text(text)

@@ -149,7 +149,7 @@ async def test_a_topic_change_whose_time_is_over_is_answered_and_done_later(rig:
         ApiKey.CREATE_TOPICS, 5, topics=[topic], timeout=10, validate_only=False
     )
     assert answer.topics[0].error_code is ErrorCode.request_timed_out
-    await until(lambda: rig.held == 1)  # on a busy machine, the answer comes before the PUT
+    await until(lambda: rig.held == 1)  # on a busy machine, the answer precedes the PUT
     rig.let_go()
     await until(lambda: rig.view.topic("late") is not None)
 

@@ -30,7 +30,7 @@ _numbers = count()
 
 @dataclass
 class Cluster:
-    """Looks at it return what a test sets. Each look waits until `may_answer` is set."""
+    """A cluster whose looks return what a test sets. Each look waits until `may_answer` is set."""
 
     topics: dict[str, TopicExtent] = field(default_factory=dict)
     groups: tuple[WorstLag, ...] = ()
@@ -73,7 +73,7 @@ def lines_of(app: App[None]) -> list[str]:
 
 
 def names(app: App[None], head: str) -> list[str]:
-    """The first word of each line of a table."""
+    """Return the first word of each line of a table."""
     lines = lines_of(app)
     start = next(at for at, line in enumerate(lines) if line.startswith(head)) + 1
     end = lines.index("", start)

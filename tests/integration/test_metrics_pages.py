@@ -1,4 +1,4 @@
-"""Pages of metrics that `bucketlog cost` and `bucketlog top` read: answers of wrong endpoints."""
+"""Metrics pages that `bucketlog cost` and `bucketlog top` read: answers of wrong endpoints."""
 
 import socket
 import threading
@@ -14,7 +14,7 @@ from tests.rigs.shell import Shell
 
 @contextmanager
 def server(answer: bytes) -> Iterator[str]:
-    """Answers one request, and goes on sending until the client has enough."""
+    """Answer one request, and send until the client closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 
 class RegistryAnswer(NamedTuple):
-    """`is_endless`: the body is repeated until the client ends; `is_silent`: no answer comes until
-    the stand-in ends; `encoding`: what the answer says of the encoding of its body."""
+    """`is_endless`: the body is repeated until the client disconnects. `is_silent`: no answer comes
+    until the stand-in ends. `encoding`: the value of the header content-encoding."""
 
     status: int = 200
     body: bytes = b""
@@ -49,9 +49,9 @@ def served_registry(
     otherwise: RegistryAnswer = NOT_FOUND,
     asked: list[str] | None = None,
 ) -> Iterator[str]:
-    """Its address, without a slash at the end. `answers` are by path, without the query, and by
-    method and path, such as "DELETE /subjects/s", for methods other than GET; `asked` gets these
-    names of requests."""
+    """Yield the registry's address, without a slash at the end. The keys of `answers` are paths
+    without a query. For methods other than GET, the method precedes the path, as in
+    "DELETE /subjects/s". `asked` gets these keys of all requests."""
     ended = Event()
 
     class Handler(BaseHTTPRequestHandler):

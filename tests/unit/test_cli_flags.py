@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_VARIABLE = {("", "--version")}
-"""It does something else than the command: no setting."""
+"""Flags that do something else than the command, so they are not settings."""
 SHARED_WITH_BROKERS = {
     *("--port", "--http-port", "--safety-age-ms", "--encryption-key-file"),
     *("BUCKET", "bucket"),

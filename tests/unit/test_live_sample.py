@@ -39,7 +39,7 @@ HOSTILE = "g\x1b]0;pwned\x07\n\u202e[bold]x[/bold]"
 
 
 def page(*, scale: int) -> Figures:
-    """The figures of a broker that has worked `scale` times as much."""
+    """Return the figures of a broker that has done `scale` times as much work."""
     rows = {
         'bucketlog_request_bytes_total{api="Produce"}': 1_000,
         'bucketlog_request_bytes_total{api="Fetch"}': 24,

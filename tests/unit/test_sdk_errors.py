@@ -53,7 +53,7 @@ def retriable_codes() -> dict[str, KafkaError]:
 
 
 NOT_RETRIED = {"UNKNOWN_TOPIC_OR_PARTITION"}
-"""A missing topic comes into being by no second try: the remedy is to create it."""
+"""A second try does not create a missing topic: the remedy is to create the topic."""
 
 
 @pytest.mark.parametrize("name", sorted(retriable_codes()))
@@ -64,7 +64,7 @@ def test_what_kafka_retries_has_advice(name: str) -> None:
 
 
 def test_the_list_of_kafkas_codes_is_complete() -> None:
-    """At 4.3.1, `Errors` has 135 codes, and 32 of their exceptions are a RetriableException."""
+    """In Kafka 4.3.1, `Errors` has 135 codes, and 32 of their exceptions are retriable."""
     assert len(ErrorCode) == 135
     assert sum(code.retriable for code in ErrorCode) == 32
     assert len(retriable_codes()) == 31, "librdkafka has no FETCH_SESSION_TOPIC_ID_ERROR"
