@@ -155,7 +155,7 @@ ADVICE: dict[str, Advice] = {
         False, "set BUCKETLOG_TRANSACTIONS=true at all brokers"
     ),
     "UNACCEPTABLE_CREDENTIAL": Advice(False, "use 4096 to 16384 iterations, and a shorter name"),
-    "UNKNOWN_LEADER_EPOCH": Advice(True, _NEW_LEADER),
+    "UNKNOWN_LEADER_EPOCH": Advice(True, _WAIT),
     "UNKNOWN_MEMBER_ID": Advice(
         True, "the group continued without this member: poll again, it rejoins"
     ),
