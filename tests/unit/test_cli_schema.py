@@ -253,9 +253,9 @@ def test_a_subject_that_changes_meanwhile_stays(
 def test_the_login_of_a_flag(
     environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    environment.setenv("BUCKETLOG_SCHEMA_REGISTRY_AUTH", "ann:secret")
+    environment.setenv("BUCKETLOG_SCHEMA_REGISTRY_AUTH", "ann:hunter2")
     assert main(["config", "show"]) == 0
-    assert "secret" not in capsys.readouterr().out
+    assert "hunter2" not in capsys.readouterr().out
     assert main(["schema", "list", "--registry-url", "http://h", "--registry-auth", "ann"]) == 2
     told = capsys.readouterr().err
     assert "give USER:PASSWORD" in told
