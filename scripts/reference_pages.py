@@ -12,7 +12,7 @@ from typer.cli import get_docs_for_click
 import bucketlog
 
 ROOT = Path(__file__).parents[1]
-FIGURES = ("metrics.py", "client_figures.py", "tenant_figures.py")
+FIGURES = ("metrics.py", "client_figures.py", "tenant_figures.py", "work_figures.py")
 FAMILIES = {
     "CounterMetricFamily": "counter",
     "GaugeMetricFamily": "gauge",
