@@ -32,6 +32,7 @@ async def test_the_answer_of_publish_acknowledges_what_can_be_read_here(rig: Rig
 
 
 async def test_a_lost_answer_leaves_the_acknowledgement_to_the_stream(rig: Rig) -> None:
+    await until(lambda: rig.sequencer.on_their_way == 0)  # the topic's publication is answered
     rig.sequencer.hold_stream()
     rig.sequencer.lose_answer(Ask.PUBLISH)
     first = send(rig, b"0", timeout=PATIENCE_MS)
