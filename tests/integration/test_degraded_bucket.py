@@ -22,7 +22,7 @@ from tests.servers.way import State, Way
 
 NONE, TIMED_OUT = ErrorCode.none, ErrorCode.request_timed_out
 PUTS_IN_FLIGHT = 2
-GIVE_UP_MS = 400
+GIVE_UP_MS = 1_000
 READ_MS = 300
 QUICK = {
     "puts_in_flight": PUTS_IN_FLIGHT,
@@ -83,8 +83,7 @@ async def test_idempotent_load_across_an_outage(
         await load.more(30)
     await load.check()
     await until(lambda: a.health.ready and b.health.ready)
-    # One successor each. On a busy machine, a PUT of a successor may take longer than GIVE_UP_MS.
-    assert brokers.writers() <= writers + 4, "a few successors, not one for each PUT that failed"
+    assert brokers.writers() <= writers + 2, "one successor each"
     assert a.epoch == b.epoch == 1
 
 
