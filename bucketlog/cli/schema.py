@@ -111,7 +111,7 @@ def show(
             envvar="BUCKETLOG_SCHEMA_SHOW_ID",
             metavar="N",
             min=0,
-            help="Id of the schema in the registry, instead of SUBJECT.",
+            help="Number (id) of the schema in the registry, instead of SUBJECT.",
         ),
     ] = None,
     references: Annotated[

@@ -28,7 +28,7 @@ FRAGMENT = re.compile(
 """First words of a help text that cannot be read alone."""
 NUMBERS = re.compile(r"\b(?:int|float)\b")
 UNIT = re.compile(
-    r"\b(ids?|numbers?|ports?|seconds?|milliseconds?|ms|bytes|MiB|records?|partitions?|threads?|"
+    r"\b(numbers?|ports?|seconds?|milliseconds?|ms|bytes|MiB|records?|partitions?|threads?|"
     r"offsets?|groups|iterations|events|rows?|time|size|pause)\b",
     re.IGNORECASE,
 )
