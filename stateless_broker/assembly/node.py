@@ -171,6 +171,10 @@ class Node:
         self._supervision.spawn(
             servers.follow_primary(settings.redis_lookup_interval_ms), "the way to the primary"
         )
+        self._supervision.spawn(
+            self._parts.storage.reader.recover(),
+            "the look whether the bucket answers readers again",
+        )
         await self._reach(BrokerPart.REDIS, deadline, joiner.select_server)
         await self._reach(BrokerPart.REDIS, deadline, sequencer.check_server)
         await self._reach(BrokerPart.REDIS, deadline, membership.join)

@@ -2,7 +2,8 @@
 
 Invariants: a range that is being read is not requested again: fetches that want parts of one range
 at the same time share one request. Reads of history have their own requests, so that they never
-delay reads at the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does.
+delay reads at the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does. After
+a failure, `recover` asks the bucket until it answers: the broker is ready again without a reader.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Self
 
+from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import (
     BucketError,
     BucketUnavailableError,
@@ -26,10 +28,13 @@ from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage import keys
-from bucketlog.tiered_storage.bucket import Bucket, Span
+from bucketlog.tiered_storage.bucket import Body, Bucket, Span
 
 RANGES_AT_ONCE = 64
 """Maximum number of requests that a fetch leaves behind when it is given up."""
+
+RECOVERY = Backoff(first_pause_ms=500, longest_pause_ms=10_000)
+"""The pauses between two looks whether the bucket answers again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,8 @@ class RangeReader:
         self._history_slots = asyncio.Semaphore(limits.history_in_flight)
         self._history_in_flight = limits.history_in_flight
         self._history_running = 0
+        self._failed: asyncio.Queue[StoredRange] = asyncio.Queue(maxsize=1)
+        """A range whose read failed, until the bucket answers again."""
 
     @classmethod
     def of(
@@ -139,7 +146,7 @@ class RangeReader:
                     found.append(part)  # noqa: PERF401 what came before a failure counts
         except TimeoutError:
             reason = f"the bucket did not answer in {self._read_ms_max} ms"
-            self._health.degrade(BrokerPart.READING, reason)
+            self._degrade(ranges[len(found)], reason)
             if not (found or or_less):
                 raise BucketUnavailableError(reason) from None
         except (BucketError, CorruptObjectError):  # who wants the next one is told
@@ -255,16 +262,14 @@ class RangeReader:
 
     async def _get(self, stored: StoredRange) -> Buffer:
         is_recent = self.cache.is_recent(stored.object)
-        bucket = self._bucket if is_recent else self._history
         async with self._recent_slots if is_recent else self._history_slots:
             try:
-                span = Span(stored.position, stored.length)
-                body = await bucket.get(keys.object_key(stored.object), span)
+                body = await self._get_span(stored, stored.length)
             except ObjectNotFoundError:
                 self._health.recover(BrokerPart.READING)  # it answers
                 raise
             except BucketError as error:
-                self._health.degrade(BrokerPart.READING, str(error))
+                self._degrade(stored, str(error))
                 raise
         self._health.recover(BrokerPart.READING)
         self.counts.requests += 1
@@ -272,6 +277,35 @@ class RangeReader:
         if len(body.data) == stored.length:
             self.cache.keep(stored, body.data)
         return body.data
+
+    async def _get_span(self, stored: StoredRange, length: int) -> Body:
+        bucket = self._bucket if self.cache.is_recent(stored.object) else self._history
+        return await bucket.get(keys.object_key(stored.object), Span(stored.position, length))
+
+    def _degrade(self, stored: StoredRange, reason: str) -> None:
+        self._health.degrade(BrokerPart.READING, reason)
+        if self._failed.empty():
+            self._failed.put_nowait(stored)
+
+    async def recover(self) -> None:
+        """Look whether the bucket answers again whenever a read has failed. Never returns."""
+        while True:
+            pauses_s = RECOVERY.pauses_s()
+            stored = await self._failed.get()
+            while self._health.is_degraded(BrokerPart.READING):
+                await asyncio.sleep(next(pauses_s))
+                await self._look(stored)
+
+    async def _look(self, stored: StoredRange) -> None:
+        """Read one byte of the range."""
+        try:
+            async with asyncio.timeout(self._read_ms_max / 1000):
+                await self._get_span(stored, 1)
+        except ObjectNotFoundError:  # the bucket answers
+            pass
+        except (TimeoutError, BucketError):
+            return
+        self._health.recover(BrokerPart.READING)
 
 
 def _one(part: Buffer | None) -> list[Buffer] | None:

@@ -100,7 +100,8 @@ async def test_what_is_told_meanwhile(rig_of: Rig, fault: Fault) -> None:
     assert "reading" in rig.health.report()
     assert await produce(rig, b"late", timeout=50) == (TIMED_OUT, -1)
     assert await create_topic(rig, "n", timeout_ms=50) is TIMED_OUT
-    await until(lambda: "did not end in" in rig.health.report().get("writer", ""))
+    report = rig.health.report
+    await until(lambda: "did not end in" in report().get("writer", ""), report)
     waiting = send(rig, b"waits")
     work_again(rig)
     assert (await outcome(waiting))[0] is NONE
@@ -108,7 +109,7 @@ async def test_what_is_told_meanwhile(rig_of: Rig, fault: Fault) -> None:
         while (row := await fetch(rig, 0)).error_code is not NONE:
             assert row.error_code is ErrorCode.kafka_storage_error
     assert [value for _, value in await stored(rig)][:1] == [b"kept"]
-    await until(lambda: rig.health.ready)
+    await until(lambda: rig.health.ready, report)
 
 
 async def test_what_is_recent_is_read_from_memory_meanwhile(brokers: Brokers) -> None:

@@ -78,9 +78,9 @@ def nothing_fails(verb: BucketVerb, key: str) -> Fault | None:
     return None
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], what: Callable[[], object] | str = "") -> None:
     """Give others their turn until the condition holds; fails where it does not for long."""
-    await eventually_async(condition)
+    await eventually_async(condition, what)
 
 
 class Reply(ResponseSlot):

@@ -17,6 +17,7 @@ from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.bucket import Body, Span, Suffix
 from bucketlog.tiered_storage.counting import CountingBucket
 from tests.rigs.broker_rig import until
+from tests.rigs.patience import end_task
 
 MIB = 1 << 20
 PARTITION = TopicIdPartition(TopicId(bytes(16)), 0)
@@ -233,6 +234,21 @@ async def test_a_bucket_that_does_not_answer_is_told() -> None:
         await reading.reader.read([StoredRange(segment, 0, 10)])
     assert reading.health.degraded
     reading.bucket.open.set()
+
+
+async def test_reading_recovers_without_a_reader() -> None:
+    reading = Reading(read_ms_max=20)
+    wanted = StoredRange(reading.put(0, 100), 10, 50)
+    recovery = asyncio.create_task(reading.reader.recover())
+    reading.bucket.open.clear()
+    with pytest.raises(BucketUnavailableError):
+        await reading.reader.read([wanted])
+    key = keys.object_key(wanted.object)
+    await until(lambda: reading.bucket.asked[1:2] == [(key, 10, 1)])
+    assert reading.health.is_degraded(BrokerPart.READING)
+    reading.bucket.open.set()
+    await until(lambda: not reading.health.is_degraded(BrokerPart.READING))
+    await end_task(recovery)
 
 
 async def test_an_object_that_ends_too_early_is_named() -> None:
