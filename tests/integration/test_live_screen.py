@@ -136,6 +136,12 @@ async def test_q_does_not_wait_for_a_broker() -> None:
     await asyncio.to_thread(view.wait_for_look)
 
 
+async def test_nothing_is_drawn_on_a_closed_screen() -> None:
+    async with shown(Cluster()) as (view, _):
+        await until(lambda: view.sample is not None)
+    view.on_resize()
+
+
 @pytest.fixture
 def shell(broker: EmbeddedCluster) -> Shell:
     return OwnShell(broker.bootstrap)

@@ -171,7 +171,7 @@ class LiveView(App[None]):
         self._draw()
 
     def _draw(self) -> None:
-        if not self._has_widgets:
+        if not (self._has_widgets and self.is_running):  # a look may end while the screen closes
             return
         health = self.query_one("#health", Static)
         health.set_class(
