@@ -170,8 +170,7 @@ def start(tmp_path: Path, redis_url: str) -> Iterator[Start]:
 
     yield begin
     for broker in started:
-        if broker.process.poll() is None:
-            broker.kill()
+        broker.kill()
 
 
 @pytest.fixture

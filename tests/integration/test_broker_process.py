@@ -188,7 +188,8 @@ def test_the_page_at_the_root_takes_the_methods_of_the_others(broker: EmbeddedCl
 
 
 def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start: Start) -> None:
-    first, second = (start(handover_ms="2000").wait_until_ready() for _ in range(2))
+    endless = {"handover_ms": "600000", "drain_timeout_ms": "1200000"}
+    first, second = (start(**endless).wait_until_ready() for _ in range(2))
     with bucketlog.connect(second.bootstrap) as log:
         log.topics.create("t")
     batch = build_batch([(None, b"value")])
@@ -199,7 +200,9 @@ def test_clients_are_sent_to_the_others_before_their_connection_is_closed(start:
         assert fetch(client, "t", 0).error == ErrorCode.not_leader_or_follower
         (topic,) = client.call(ApiKey.METADATA, 5, topics=[{"name": "t"}]).topics
         assert topic.partitions[0].leader_id == second.ready["node_id"]
-    assert first.wait() == 0
+        assert first.process.poll() is None
+        first.process.send_signal(signal.SIGTERM)
+    assert first.wait() == 128 + signal.SIGTERM
 
 
 def test_the_hand_over_leaves_time_to_drain(start: Start) -> None:

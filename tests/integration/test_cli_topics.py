@@ -24,7 +24,9 @@ def shell(broker: EmbeddedCluster) -> Shell:
 
 
 def described(shell: Shell, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(shell.ok("topic", "describe", name, "-o", "json"))
+    every_group = ("--groups-max", "100000")  # the broker is shared with other tests
+    shown = shell.ok("topic", "describe", name, *every_group, "-o", "json")
+    found: dict[str, Any] = json.loads(shown)
     return found
 
 

@@ -89,8 +89,7 @@ def place(minio: RunningStore, valkey: OwnValkey, tmp_path: Path) -> Iterator[Pl
         to_store.be(State.OPEN)
         to_redis.be(State.OPEN)
         for broker in place.brokers:
-            if broker.process.poll() is None:
-                broker.kill()
+            broker.kill()
 
 
 @contextmanager
@@ -248,5 +247,4 @@ def test_load_across_a_full_disk(small_disk: Path, valkey: OwnValkey, tmp_path: 
         assert broker.metrics()["bucketlog_epoch"] == 1
         assert broker.terminate() == 0
     finally:
-        if broker.process.poll() is None:
-            broker.kill()
+        broker.kill()

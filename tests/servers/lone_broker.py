@@ -35,8 +35,7 @@ def lone_broker(folder: Path, **settings: str) -> Iterator[BrokerProcess]:
         yield broker.wait_until_ready()
         assert "Traceback" not in broker.log.read_text()
     finally:
-        if broker.process.poll() is None:
-            broker.kill()
+        broker.kill()
         valkey.stop()
 
 

@@ -47,6 +47,5 @@ class OwnCluster:
 
     def stop(self) -> None:
         for broker in self.brokers:
-            if broker.process.poll() is None:
-                broker.kill()
+            broker.kill()
         self.valkey.stop()
