@@ -4,44 +4,26 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
-from random import Random
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.moving_leader import MOVING_LEADER, settling
 from bucketlog.client.own_process import OwnProcess
-from bucketlog.log_format.backoff import Backoff, Retries
 from bucketlog.log_format.errors import LogError
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # not annotated
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # not annotated
-
-MOVING_LEADER = frozenset(
-    {
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-    }
-)
-"""A broker answers one of these while it learns of a new leader, such as a new topic's."""
 
 
 def at_time(when: datetime) -> OffsetSpec:
     """The first record at or after it."""
     spec: OffsetSpec = OffsetSpec.for_timestamp(int(when.timestamp() * 1000))
     return spec
-
-
-def settling(timeout_s: float) -> Retries:
-    """Make the pauses between questions to brokers that learn of a change within moments. They
-    give up after `timeout_s`."""
-    pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=timeout_s * 1000)
-    return Retries(pauses, random=Random(), monotonic=time.monotonic)
 
 
 class Admin:

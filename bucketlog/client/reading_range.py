@@ -1,4 +1,7 @@
-"""Positions where a consumer begins and stops reading, as offsets of the partitions."""
+"""Positions where a consumer begins and stops reading, as offsets of the partitions.
+
+Brokers that are about to learn who leads a partition are asked again, for up to `timeout_s`.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -10,6 +13,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.choices import no_choice
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.moving_leader import MOVING_LEADER, asked_again
 from bucketlog.client.sources import P, Part, Sources
 from bucketlog.log_format.errors import ConfigurationError
 
@@ -89,7 +93,7 @@ def end_offsets(
         fixed = until
     ends, unread = {}, {}
     for spot in begin:
-        low, high = kafka.get_watermark_offsets(spot, timeout_s)
+        low, high = _watermarks(kafka, spot, timeout_s)
         first = {OFFSET_BEGINNING: low, OFFSET_END: high}.get(spot.offset, spot.offset)
         end = ends[part_of(spot)] = fixed.get(part_of(spot), high)
         if max(low, first) < end:
@@ -104,11 +108,32 @@ def found_offsets(
     broker. Other offsets stay as they are. Raises `LogError`, `KafkaException`."""
     found = dict(wanted)
     asked = [KafkaPartition(*part, at) for part, at in wanted.items() if at < 0]
-    for spot in kafka.offsets_for_times(asked, timeout_s) if asked else ():
+    for spot in _offsets_for_times(kafka, asked, timeout_s) if asked else ():
         if spot.error is not None:
             raise log_error(spot.error, f"finding the ends of topic {spot.topic!r}")
         found[part_of(spot)] = spot.offset
     return found
+
+
+def _watermarks(kafka: KafkaConsumer, spot: KafkaPartition, timeout_s: float) -> tuple[int, int]:
+    """The earliest and the latest offset. Raises `KafkaException`."""
+    return asked_again(lambda: kafka.get_watermark_offsets(spot, timeout_s), timeout_s)
+
+
+def _offsets_for_times(
+    kafka: KafkaConsumer, asked: list[KafkaPartition], timeout_s: float
+) -> list[KafkaPartition]:
+    """As `Consumer.offsets_for_times`. Errors are those of partitions whose leader does not move.
+    Raises `KafkaException`."""
+
+    def ask() -> list[KafkaPartition]:
+        found = kafka.offsets_for_times(asked, timeout_s)
+        for spot in found:
+            if spot.error is not None and spot.error.code() in MOVING_LEADER:
+                raise KafkaException(spot.error)
+        return found
+
+    return asked_again(ask, timeout_s)
 
 
 def first_at(
@@ -120,7 +145,7 @@ def first_at(
         return []
     at_ms = int(when.timestamp() * 1000)
     asked = [KafkaPartition(spot.topic, spot.partition, at_ms) for spot in partitions]
-    found = kafka.offsets_for_times(asked, timeout_s)
+    found = _offsets_for_times(kafka, asked, timeout_s)
     for spot in found:
         if spot.error is not None:
             raise log_error(spot.error, f"finding a time in topic {spot.topic!r}")
@@ -170,5 +195,5 @@ def _first_positions(
         begin = [KafkaPartition(spot.topic, spot.partition, OFFSET_END) for spot in partitions]
     for spot in begin:
         if spot.offset == OFFSET_END:
-            spot.offset = kafka.get_watermark_offsets(spot, timeout_s)[1]
+            spot.offset = _watermarks(kafka, spot, timeout_s)[1]
     return begin

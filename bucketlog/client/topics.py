@@ -17,8 +17,9 @@ from confluent_kafka.admin._config import (
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time, settling
+from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.moving_leader import settling
 from bucketlog.client.retention import Retention, retention_ms
 from bucketlog.client.topic import Topic
 from bucketlog.log_format.display import Description, DisplayedObject
