@@ -24,6 +24,7 @@ from bucketlog.stateless_broker.process.open_files import (
     within_open_files,
 )
 from bucketlog.stateless_broker.process.start_up import exit_code, load_settings
+from bucketlog.stateless_broker.process.thread_switching import switch_threads_soon
 from bucketlog.stateless_broker.settings import BrokerSettings
 
 logger = logging.getLogger("bucketlog.stateless_broker")
@@ -66,6 +67,7 @@ async def serve(settings: BrokerSettings) -> None:
 def run() -> int:
     keep_buffers_on_one_heap()
     collect_seldom()
+    switch_threads_soon()
 
     def serve_until_stopped() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
