@@ -51,6 +51,8 @@ from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 
+CREATE_CONFIGS_FROM = 5
+"""The first version of CreateTopics whose response has the topic's configs (KIP-525)."""
 DELETE_BY_ID_FROM = 6
 CREATE_STRICT_FROM, DELETE_STRICT_FROM, GROW_STRICT_FROM = 6, 5, 3
 """First versions whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
@@ -105,7 +107,7 @@ class TopicsHandler:
                 )
             throttle_s = max(throttle_s, result.throttle_s)
             outcomes[wanted.name] = result.error
-            row = self._created(wanted.name, result, access)
+            row = self._created(wanted.name, result, access, version)
             rows.append(write_row(CREATE_TOPICS, version, "topics", row))
             if result.error is not ErrorCode.none and len(errors) < COUNTED_ROWS:
                 errors.append(result.error)
@@ -142,7 +144,7 @@ class TopicsHandler:
         )
 
     def _created(
-        self, name: str, result: TopicChangeResult, access: Access
+        self, name: str, result: TopicChangeResult, access: Access, version: int
     ) -> CreatableTopicResult:
         created = result.topic if result.error is ErrorCode.none else None
         may_describe = access.quiet.may_topic(AclOperation.DESCRIBE_CONFIGS, name)
@@ -158,7 +160,7 @@ class TopicsHandler:
             "topic_config_error_code": config_error,
             "num_partitions": topic.partitions if topic else -1,
             "replication_factor": 1 if topic else -1,
-            "configs": self._configs(topic) if topic else [],
+            "configs": self._configs(topic) if topic and version >= CREATE_CONFIGS_FROM else [],
         }
 
     def _configs(self, topic: TopicState) -> list[CreatableTopicConfigs]:
