@@ -8,16 +8,10 @@ returned.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from random import Random
 from typing import TypeVar
-from uuid import UUID
-
-from redis.asyncio import Redis
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import BucketlogError, SequencerError
-from bucketlog.log_format.model import WallClock
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.live_brokers import ListenerAddress, broker_address
 from bucketlog.metadata.view import View
@@ -31,11 +25,12 @@ from bucketlog.stateless_broker.assembly.broker_parts import (
 from bucketlog.stateless_broker.assembly.epochs import Epochs
 from bucketlog.stateless_broker.assembly.joining_parts import make_joiner, make_servers
 from bucketlog.stateless_broker.assembly.logins import credential_seal, token_secrets
+from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.epochs.activation import EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
-from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers
+from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
@@ -61,24 +56,6 @@ START_PAUSE_S = 0.5
 READ_RETRY = bucket_backoff(10_000)
 START_RETRY = bucket_backoff(500)
 """A short limit: an observer of a start soon sees what the start waits for."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeEnvironment:
-    """Clock, randomness, bucket and Redis. `history` is another way to the same bucket, if there is
-    one, by which old segments are read. `monotonic` is in seconds, and runs with the event loop's
-    time; `sequencer_now_ms` is a clock instead of Redis' own. `connect_redis` is None without a
-    configured Redis; then `embedded` starts one."""
-
-    bucket: CountingBucket
-    connect_redis: Callable[[], Redis] | None
-    now_ms: WallClock
-    monotonic: Callable[[], float]
-    new_uuid: Callable[[], UUID]
-    random: Random
-    sequencer_now_ms: WallClock | None = None
-    history: Bucket | None = None
-    embedded: EmbeddedRedis | None = None
 
 
 class Node:
@@ -371,6 +348,7 @@ class Node:
             new_uuid=surroundings.new_uuid,
             seal=credential_seal(settings, membership.cluster_id),
             token_secrets=token_secrets(settings, membership.cluster_id),
+            turns=surroundings.turns,
             counts=self._counts,
         )
 

@@ -1,22 +1,28 @@
 """Runs long work on the event loop in slices.
 
-Invariants: after each slice (a few milliseconds), the event loop handles all waiting events. Only
-one of all long tasks gets a slice between two rounds of events, in the order of their requests.
-Work shorter than a slice never waits. Slices are counted in units of work, not in time, so that a
-simulation is deterministic.
+Invariants: after each slice, the event loop handles all waiting events. Only one of all long tasks
+gets a slice between two rounds of events, in the order of their requests. Work shorter than a slice
+never waits.
+
+A slice ends after `SLICE_S`, or after `SLICE_UNITS` of work. A Produce request needs about twenty
+rounds of events, so slices must be short. In a simulation, no time passes within a slice: units
+alone count, and the simulation is deterministic.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 SLICE_UNITS = 1_000
 """A unit is a few microseconds: one partition or one name of a response."""
+SLICE_S = 0.001
 
 
 class Turns:
-    """Shares the event loop between long tasks; one instance per broker."""
+    """Shares the event loop between long tasks; one instance per process. `now_s` is a monotonic
+    clock in seconds. Without it, slices are counted in units alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_s: Callable[[], float] = lambda: 0.0) -> None:
+        self.now_s = now_s
         self._lock = asyncio.Lock()
         self.slices = 0
         """Slices that started after a round of events."""
@@ -40,10 +46,13 @@ class Slices:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._spent = 0
+        self._end_s = turns.now_s() + SLICE_S
 
     async def spend(self, units: int) -> None:
         """Count `units` of finished work; returns when the task may continue."""
         self._spent += units
-        if self._spent >= SLICE_UNITS:
+        turns = self._turns
+        if self._spent >= SLICE_UNITS or turns.now_s() >= self._end_s:
             self._spent = 0
-            await self._turns.next()
+            await turns.next()
+            self._end_s = turns.now_s() + SLICE_S

@@ -28,6 +28,7 @@ from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.server_names import load_tls_with_names
 from bucketlog.stateless_broker.network.tls_channel import HandshakeLimit, TlsChannel
 from bucketlog.stateless_broker.network.tls_context import load_tls
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.process.allocator import (
     Peaks,
     UnusedMemory,
@@ -125,6 +126,7 @@ class Broker:
         parts = ProcessParts(
             frames=self._budget,
             answers=self._answers,
+            turns=Turns(time.monotonic),
             audit=self._audit,
             certificate_s=self._certificate_s,
             token_keys=lambda: self._keys,

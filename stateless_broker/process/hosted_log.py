@@ -13,7 +13,8 @@ from bucketlog.metadata.scram_credentials import ScramMechanism
 from bucketlog.metadata.sequencer.producer_rows import ProducerRows
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.assembly.logins import credentials_of, tokens_of
-from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.assembly.node import Node
+from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.authentication.scram import ScramCredential
 from bucketlog.stateless_broker.authentication.token_login import TokenLogin
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
@@ -26,6 +27,7 @@ from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.process.environment import node_environment
 from bucketlog.stateless_broker.process.index_page import BrokerName
 from bucketlog.stateless_broker.process.log_lines import TENANT
@@ -56,11 +58,12 @@ EXPORTED_LIMITS = (
 @dataclass(frozen=True, slots=True)
 class ProcessParts:
     """The parts that all logs of the process share. `frames` is the memory of received requests,
-    `answers` that of responses. `certificate_s` and `token_keys` are for the metrics, as in
-    `BoundedState`."""
+    `answers` that of responses. `turns` shares the event loop. `certificate_s` and `token_keys` are
+    for the metrics, as in `BoundedState`."""
 
     frames: MemoryBudget
     answers: MemoryBudget
+    turns: Turns
     audit: AuditLog | None
     certificate_s: Callable[[], float | None]
     token_keys: Callable[[], VerificationKeys | None]
@@ -114,7 +117,7 @@ class HostedLog:
         share: LoopShare | None = None,
     ) -> "HostedLog":
         """Open a log. Raises `BucketlogError`."""
-        environment = await node_environment(settings)
+        environment = await node_environment(settings, parts.turns)
         return cls(
             tenant, settings, listeners, environment, parts=parts, health=health, share=share
         )

@@ -20,7 +20,8 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.consumer_groups import ConsumerGroups
 from bucketlog.stateless_broker.assembly.duty_roster import Duties
 from bucketlog.stateless_broker.assembly.epochs import Epochs
-from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.assembly.node import Node
+from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.membership import Membership

@@ -12,7 +12,8 @@ from redis.asyncio import Redis
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.log_format.model import Buffer
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.assembly.node import Node, NodeEnvironment
+from bucketlog.stateless_broker.assembly.node import Node
+from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges

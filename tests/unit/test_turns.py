@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bucketlog.stateless_broker.network.turns import SLICE_UNITS, Turns
+from bucketlog.stateless_broker.network.turns import SLICE_S, SLICE_UNITS, Turns
 
 
 def steps(name: str, count: int, done: list[str]) -> Iterator[int]:
@@ -49,6 +49,26 @@ async def test_all_that_is_long_takes_turns_and_one_has_a_slice_between_two() ->
     assert sorted(done[:4]) == list("abcd")
     assert all(sorted(done[at : at + 4]) == list("abcd") for at in range(0, 20, 4))
     assert max(after - before for before, after in pairwise(counts[1:])) <= 1
+
+
+async def test_a_slice_ends_by_the_clock_too() -> None:
+    now_s, done = 0.0, list[str]()
+    turns = Turns(lambda: now_s)
+
+    def slow_steps() -> Iterator[int]:
+        nonlocal now_s
+        for _ in range(8):
+            done.append("slow")
+            now_s += SLICE_S / 2
+            yield 1
+
+    slow = asyncio.create_task(turns.work(slow_steps()))
+    seen = list[int]()
+    while not slow.done():
+        seen.append(len(done))
+        await asyncio.sleep(0)
+    assert max(after - before for before, after in pairwise(seen)) == 2
+    assert len(done) == 8
 
 
 async def test_work_that_is_given_up_leaves_its_place() -> None:
