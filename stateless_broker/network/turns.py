@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 SLICE_UNITS = 1_000
 """A unit is a few microseconds: one partition or one name of a response."""
-SLICE_S = 0.001
+SLICE_S = 0.0005
 
 
 class Turns:

@@ -8,7 +8,7 @@ four times as long while one client's large request was answered.
 
 import sys
 
-SWITCH_INTERVAL_S = 0.0005
+SWITCH_INTERVAL_S = 0.0001
 
 
 def switch_threads_soon() -> None:
