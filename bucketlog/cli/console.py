@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from bucketlog.cli.options import BucketUrl, EncryptionKeyFile, SafetyAgeMs, safety_age
+from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
 from bucketlog.terminal import note, say
 
 DEFAULT_PORT = 9644
@@ -45,10 +46,13 @@ def console(
             help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
         ),
     ] = None,
+    registry_auth: RegistryAuth = None,
+    registry_ca_file: RegistryCaFile = None,
     safety_age_ms: SafetyAgeMs = None,
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
     """Show a log in a browser: topics, records, groups, objects and cost. Needs no broker."""
+    from bucketlog.console.registry_processes import RegistryAccess
     from bucketlog.console.serving import serve_console
     from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
@@ -64,5 +68,9 @@ def console(
         access=KeyOptions(key_file=encryption_key_file).access(),
         safety_age_ms=safety_age(safety_age_ms),
         on_ready=lambda address: say(f"console at {address} (Ctrl-C stops it)"),
-        schema_registry=registry_url,
+        schema_registry=RegistryAccess(
+            registry_url, registry_login(registry_auth), registry_ca_file
+        )
+        if registry_url
+        else None,
     )

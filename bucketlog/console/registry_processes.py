@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from bucketlog.client.schemas.registry import SchemaRegistry
-from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, URL_VARIABLE
+from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, CA_VARIABLE, URL_VARIABLE
 from bucketlog.console.record_values import RecordValues, RegistryLimits
 from bucketlog.console.schema_process import SchemaProcess
 from bucketlog.console.schema_program import DECODE, FETCH
@@ -24,18 +26,42 @@ SPARE_S = 5
 ANSWER_SPARE_BYTES = 1_024
 
 
+@dataclass(frozen=True, slots=True)
+class RegistryAccess:
+    """How to reach a schema registry. Without `auth` (user and password) and `ca_file`, those of
+    the environment apply, as in `SchemaRegistry`."""
+
+    url: str
+    auth: tuple[str, str] | None = None
+    ca_file: Path | None = None
+
+    def check(self) -> None:
+        """Raises `ConfigurationError`. Sends no request."""
+        ca_file = None if self.ca_file is None else str(self.ca_file)
+        SchemaRegistry(self.url, auth=self.auth, ca_file=ca_file)
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a process that asks this registry."""
+        ours = {URL_VARIABLE: self.url}
+        if self.auth is not None:
+            ours[AUTH_VARIABLE] = ":".join(self.auth)
+        if self.ca_file is not None:
+            ours[CA_VARIABLE] = str(self.ca_file)
+        return {**os.environ, **ours}
+
+
 @contextmanager
 def registry_values(
-    url: str | None, settings: ConsoleSettings, now_s: Callable[[], float]
+    access: RegistryAccess | None, settings: ConsoleSettings, now_s: Callable[[], float]
 ) -> Iterator[RecordValues | None]:
-    """Yields None without a URL. Both processes start at once, and end with the context. Raises
-    `ConfigurationError`."""
-    if not url:
+    """Yields None without a registry. Both processes start at once, and end with the context.
+    Raises `ConfigurationError`."""
+    if access is None:
         yield None
         return
-    SchemaRegistry(url)  # raises its errors, and sends no request
+    access.check()
     request_s = settings.registry_request_ms_max / 1000
-    environment = {**os.environ, URL_VARIABLE: url}
+    environment = access.environment()
     common = (str(settings.registry_memory_bytes_max), str(ceil(request_s) + SPARE_S))
     program = (sys.executable, "-P", "-m", "bucketlog.console.schema_program")
 
@@ -67,7 +93,7 @@ def registry_values(
                 retry_s=settings.registry_retry_ms / 1000,
             ),
             now_s=now_s,
-            secrets=secrets_of(url, os.environ.get(AUTH_VARIABLE, "")),
+            secrets=secrets_of(access.url, environment.get(AUTH_VARIABLE, "")),
         )
 
 

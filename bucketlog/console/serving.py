@@ -11,7 +11,7 @@ import uvicorn
 
 from bucketlog.console.application import application
 from bucketlog.console.pages import Console
-from bucketlog.console.registry_processes import registry_values
+from bucketlog.console.registry_processes import RegistryAccess, registry_values
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.tiered_storage.backends.location import open_patient_bucket
@@ -32,12 +32,12 @@ def serve_console(
     access: KeyAccess,
     safety_age_ms: int,
     on_ready: Callable[[str], None],
-    schema_registry: str | None = None,
+    schema_registry: RegistryAccess | None = None,
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
-    names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` is the
-    URL of the registry that has the schemas of values. Raises `ConfigurationError`, `NoLogError`
-    and the bucket's errors, before it serves."""
+    names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
+    the schemas of values. Raises `ConfigurationError`, `NoLogError` and the bucket's errors, before
+    it serves."""
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()
     with (

@@ -5,14 +5,16 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from bucketlog.client.schemas.framing import header
+from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, CA_VARIABLE, URL_VARIABLE
 from bucketlog.console.application import application
 from bucketlog.console.pages import Console
 from bucketlog.console.record_values import DecodedValue, RecordValues
-from bucketlog.console.registry_processes import registry_values
+from bucketlog.console.registry_processes import RegistryAccess, registry_values
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.records import DecodedRecord
@@ -57,7 +59,7 @@ ANSWERS = {
 @contextmanager
 def values_of(url: str, **settings: int) -> Iterator[RecordValues]:
     known = ConsoleSettings.model_validate({**PATIENT, **settings})
-    with registry_values(url, known, time.monotonic) as found:
+    with registry_values(RegistryAccess(url), known, time.monotonic) as found:
         assert found is not None
         yield found
 
@@ -124,12 +126,39 @@ def test_a_registry_without_an_end_is_left(hostile: RegistryAnswer) -> None:
         eventually(is_left, "the registry is still waited for")
 
 
+def test_the_login_and_the_authorities_are_those_of_the_flags(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(AUTH_VARIABLE, "bob:other")
+    access = RegistryAccess("https://registry.example.com", ("ann", "secret"), Path("ca.pem"))
+    given = access.environment()
+    assert given[URL_VARIABLE] == "https://registry.example.com"
+    assert (given[AUTH_VARIABLE], given[CA_VARIABLE]) == ("ann:secret", "ca.pem")
+    assert RegistryAccess("https://a.example.com").environment()[AUTH_VARIABLE] == "bob:other"
+
+
+def test_a_page_never_shows_the_login_of_the_flags() -> None:
+    refusal = RegistryAnswer(500, b'{"error_code": 500, "message": "no ann:secret"}')
+    with (
+        served_registry({}, otherwise=refusal) as url,
+        registry_values(
+            RegistryAccess(url, ("ann", "secret")),
+            ConsoleSettings.model_validate(PATIENT),
+            time.monotonic,
+        ) as values,
+    ):
+        assert values is not None
+        reason = decoded(values, header(1)).reason
+        assert "500" in reason
+        assert "secret" not in reason
+
+
 def test_no_url_is_no_registry() -> None:
     with registry_values(None, ConsoleSettings(), time.monotonic) as found:
         assert found is None
     with (
         pytest.raises(ConfigurationError, match="is not a URL"),
-        registry_values("localhost", ConsoleSettings(), time.monotonic),
+        registry_values(RegistryAccess("localhost"), ConsoleSettings(), time.monotonic),
     ):
         pass
 

@@ -227,6 +227,9 @@ def test_an_id_that_is_none(gate: str, schema_id: str) -> None:
         topic.value_format.encode(Line(sku="a"))
 
 
-def test_a_certificate_authority_that_is_not_there() -> None:
+def test_a_certificate_authority_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="settings"):
         SchemaRegistry("https://127.0.0.1:1", ca_file="/no/such/file").schema(1)
+    monkeypatch.setenv("BUCKETLOG_SCHEMA_REGISTRY_CA_FILE", "/no/such/file")
+    with pytest.raises(ConfigurationError, match="settings"):
+        SchemaRegistry("https://127.0.0.1:1").schema(1)

@@ -24,6 +24,7 @@ Method: TypeAlias = Literal["get", "post", "put", "delete"]
 
 URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
 AUTH_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_AUTH"
+CA_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_CA_FILE"
 TIMEOUT_S = 10.0
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 _RETRIES = 2
@@ -66,6 +67,7 @@ class RegistryConnection:
                 f"answer_bytes_max is {answer_bytes_max}", remedy="give at least 1"
             )
         user_info = ":".join(auth) if auth else os.environ.get(AUTH_VARIABLE)
+        ca_file = ca_file or os.environ.get(CA_VARIABLE)
         self.url = url
         self.answer_bytes_max = answer_bytes_max
         self._config: dict[str, Any] = {
