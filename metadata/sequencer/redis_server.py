@@ -26,6 +26,7 @@ from bucketlog.log_format.errors import (
     SequencerUnavailableError,
     WriterFencedError,
 )
+from bucketlog.metadata.sequencer.redis_connections import without_tasks
 from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, NOT_THE_PRIMARY, translated
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
 from bucketlog.metadata.sequencer.redis_primary import Address, Locator
@@ -58,11 +59,12 @@ class PrimaryPool(BlockingConnectionPool):
         locator: Locator | None = None,
         tls: RedisTls | None = None,
         may_need_tls: bool = False,
+        connection_class: type[AbstractConnection] = Connection,
         **values: Any,
     ) -> None:
         """`tls` has the context of connections with TLS. `may_need_tls`: a port of the URL may
         expect TLS although the URL has none."""
-        super().__init__(**values)
+        super().__init__(connection_class=without_tasks(connection_class), **values)
         self._locator = locator
         self._tls = tls
         self._may_need_tls = may_need_tls

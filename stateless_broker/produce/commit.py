@@ -329,7 +329,7 @@ class Committer:
             await self._steps.write(assembled)
             written_at = self._now_s()
             self._durations.put.add(written_at - begun_at)
-            if before is not None:
+            if before is not None and not before.done():
                 await asyncio.wait([before])
             if chain.lost is None and self._end.reason is None:
                 number = await self._steps.publish(assembled)
