@@ -48,7 +48,7 @@ class Supervisor:
 
     async def cancel_all(self) -> None:
         """Cancel all tasks, and wait until they have ended. The cancellation is repeated, because
-        `asyncio.wait_for` before Python 3.12, which redis-py uses, may swallow it."""
+        `asyncio.wait_for` before Python 3.12, which libraries use, may swallow it."""
         while tasks := [task for task in self._tasks if not task.done()]:
             await asyncio.sleep(0)  # the newest take their first steps
             for task in tasks:

@@ -12,6 +12,7 @@ goes into a new writer's chain, like new input. If the sequencer's state is lost
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bucketlog.log_format.errors import (
@@ -246,10 +247,9 @@ class Committer:
         if pause_s <= 0 or self._intake.is_full:
             return
         self._intake.full.clear()
-        try:
-            await asyncio.wait_for(self._intake.full.wait(), pause_s)
-        except TimeoutError:
-            pass
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._intake.full.wait()
 
     async def _flush(self, chain: OwnChain, flush: Flush) -> bool:
         """Reserve, then let the rest run by itself. True if a PUT slot is in use."""

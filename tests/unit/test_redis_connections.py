@@ -88,3 +88,17 @@ async def test_a_connection_that_broke_is_an_error() -> None:
         with pytest.raises(RedisConnectionError):
             await answer(connection)
         assert not connection.is_connected
+
+
+async def test_a_command_that_is_cancelled_at_any_time_ends() -> None:
+    """A timeout whose cancellation is lost never ends: everybody behind the command waits."""
+    async with connected(answers=True) as connection:
+        for rounds in range(12):
+            if not connection.is_connected:
+                await connection.connect()
+            command = asyncio.create_task(answer(connection))
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            if command.cancel():
+                with pytest.raises(asyncio.CancelledError):
+                    await command
