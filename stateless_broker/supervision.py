@@ -47,8 +47,8 @@ class Supervisor:
             on_failure(error)
 
     async def cancel_all(self) -> None:
-        """Cancel all tasks, and wait until they have ended. The cancellation is repeated, because
-        `asyncio.wait_for` before Python 3.12, which libraries use, may swallow it."""
+        """Cancel all tasks, and wait until they have ended. The cancellation is repeated:
+        libraries use `asyncio.wait_for`, which can lose a cancellation before Python 3.12."""
         while tasks := [task for task in self._tasks if not task.done()]:
             await asyncio.sleep(0)  # the newest take their first steps
             for task in tasks:

@@ -1,4 +1,4 @@
-"""Errors of brokers that are about to learn who leads a partition, and how long to ask again."""
+"""Errors of brokers that do not know a partition's new leader yet, and retries after them."""
 
 import time
 from collections.abc import Callable
@@ -19,19 +19,19 @@ MOVING_LEADER = frozenset(
         KafkaError.LEADER_NOT_AVAILABLE,
     }
 )
-"""A broker answers one of these while it learns of a new leader, such as a new topic's."""
+"""Errors of a broker that does not know a partition's new leader yet, such as a new topic's."""
 
 
 def settling(timeout_s: float) -> Retries:
-    """Make the pauses between questions to brokers that learn of a change within moments. They
-    give up after `timeout_s`."""
+    """Return the pauses between retries while brokers learn of a change, which takes moments.
+    Retries end after `timeout_s`."""
     pauses = Backoff(20, 500, jitter=1.0, give_up_after_ms=timeout_s * 1000)
     return Retries(pauses, random=Random(), monotonic=time.monotonic)
 
 
 def asked_again(question: Callable[[], T], timeout_s: float) -> T:
-    """Ask brokers, and ask again while the leader moves, for up to `timeout_s`. Raises
-    `KafkaException`."""
+    """Call `question` until brokers know the partition's leader, and return the answer. No retry
+    begins after `timeout_s`. Raises `KafkaException`."""
     retries = settling(timeout_s)
     while True:
         try:

@@ -1,6 +1,6 @@
 """Positions where a consumer begins and stops reading, as offsets of the partitions.
 
-Brokers that are about to learn who leads a partition are asked again, for up to `timeout_s`.
+While brokers do not know a partition's leader, requests are repeated for up to `timeout_s`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,15 +116,16 @@ def found_offsets(
 
 
 def _watermarks(kafka: KafkaConsumer, spot: KafkaPartition, timeout_s: float) -> tuple[int, int]:
-    """The earliest and the latest offset. Raises `KafkaException`."""
+    """Return the partition's earliest and latest offsets. Raises `KafkaException`."""
     return asked_again(lambda: kafka.get_watermark_offsets(spot, timeout_s), timeout_s)
 
 
 def _offsets_for_times(
     kafka: KafkaConsumer, asked: list[KafkaPartition], timeout_s: float
 ) -> list[KafkaPartition]:
-    """As `Consumer.offsets_for_times`. Errors are those of partitions whose leader does not move.
-    Raises `KafkaException`."""
+    """Call `Consumer.offsets_for_times`, and repeat the call while a partition's leader changes.
+    Partitions in the result may have errors other than `MOVING_LEADER`. Raises
+    `KafkaException`."""
 
     def ask() -> list[KafkaPartition]:
         found = kafka.offsets_for_times(asked, timeout_s)

@@ -28,20 +28,20 @@ ANSWER_SPARE_BYTES = 1_024
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """How to reach a schema registry. Without `auth` (user and password) and `ca_file`, those of
-    the environment apply, as in `SchemaRegistry`."""
+    """The URL, login and certificate authorities of a schema registry. If `auth` (user and
+    password) or `ca_file` is None, the environment's value applies, as in `SchemaRegistry`."""
 
     url: str
     auth: tuple[str, str] | None = None
     ca_file: Path | None = None
 
     def check(self) -> None:
-        """Raises `ConfigurationError`. Sends no request."""
+        """Check the settings without a request. Raises `ConfigurationError`."""
         ca_file = None if self.ca_file is None else str(self.ca_file)
         SchemaRegistry(self.url, auth=self.auth, ca_file=ca_file)
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a process that asks this registry."""
+        """Return the environment variables of a process that sends requests to this registry."""
         ours = {URL_VARIABLE: self.url}
         if self.auth is not None:
             ours[AUTH_VARIABLE] = ":".join(self.auth)
@@ -54,8 +54,8 @@ class RegistryAccess:
 def registry_values(
     access: RegistryAccess | None, settings: ConsoleSettings, now_s: Callable[[], float]
 ) -> Iterator[RecordValues | None]:
-    """Yields None without a registry. Both processes start at once, and end with the context.
-    Raises `ConfigurationError`."""
+    """Yield the `RecordValues` of the registry, or None if `access` is None. Both processes start
+    at once, and end with the context. Raises `ConfigurationError`."""
     if access is None:
         yield None
         return

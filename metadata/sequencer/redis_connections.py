@@ -1,7 +1,8 @@
-"""Connections to Redis that write a command without a task.
+"""Connections to Redis that write a command without an asyncio task.
 
-redis-py wraps each write in `asyncio.wait_for`. Before Python 3.12, this makes a task: a command
-then takes three more rounds of the event loop, and `wait_for` may swallow a cancellation.
+redis-py wraps each write in `asyncio.wait_for`. Before Python 3.12, `wait_for` makes a task, and a
+command takes three more rounds of the event loop. `wait_for` can also lose a cancellation then.
+Connections of this module write under `asyncio.timeout`, which has neither problem.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 
 class _TasklessWrites(AbstractConnection):
-    """Errors are those of redis-py. A connection whose write did not end is closed."""
+    """A connection that raises redis-py's errors. A write that fails closes the connection."""
 
     async def send_packed_command(
         self, command: bytes | str | Iterable[bytes], check_health: bool = True
@@ -41,7 +42,7 @@ class _TasklessWrites(AbstractConnection):
         except OSError as error:
             await self.disconnect(nowait=True)
             raise RedisConnectionError(f"writing to the socket failed: {error}") from error
-        except BaseException:  # half of the command may be written
+        except BaseException:  # the command may be partly written
             await self.disconnect(nowait=True)
             raise
 
@@ -66,5 +67,5 @@ _KINDS: Mapping[Any, type[AbstractConnection]] = {
 
 
 def without_tasks(kind: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return the kind of connection that does the same without a task for each command."""
+    """Return the subclass of `kind` that writes without a task, or `kind` if there is none."""
     return _KINDS.get(kind, kind)

@@ -143,7 +143,7 @@ class WorkCounts:
 
 @dataclass(frozen=True, slots=True)
 class BrokerParts:
-    """`turns` slices long responses of all logs of the process."""
+    """`turns` slices the long responses of all logs of the process."""
 
     settings: BrokerSettings
     storage: Storage

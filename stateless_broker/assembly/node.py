@@ -150,7 +150,7 @@ class Node:
         )
         self._supervision.spawn(
             self._parts.storage.reader.recover(),
-            "the look whether the bucket answers readers again",
+            "the check whether the bucket answers reads again",
         )
         await self._reach(BrokerPart.REDIS, deadline, joiner.select_server)
         await self._reach(BrokerPart.REDIS, deadline, sequencer.check_server)

@@ -1,4 +1,4 @@
-"""The parts of a broker that a simulation replaces: clock, randomness, bucket and Redis."""
+"""Parts of a broker that a simulation replaces, such as clock, randomness, bucket and Redis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,10 +16,11 @@ from bucketlog.tiered_storage.counting import CountingBucket
 
 @dataclass(frozen=True, slots=True)
 class NodeEnvironment:
-    """Clock, randomness, bucket and Redis. `history` is another way to the same bucket, if there is
-    one, by which old segments are read. `monotonic` is in seconds, and runs with the event loop's
-    time; `sequencer_now_ms` is a clock instead of Redis' own. `connect_redis` is None without a
-    configured Redis; then `embedded` starts one. `turns` is shared by the nodes of a process."""
+    """Clock, randomness, bucket and Redis of a node. `history` is a second client of the same
+    bucket, which reads old segments; None means `bucket`. `monotonic` is in seconds, and runs with
+    the event loop's time. `sequencer_now_ms` replaces the clock of Redis. `connect_redis` is None
+    without a configured Redis; then `embedded` starts a server. All nodes of a process share
+    `turns`."""
 
     bucket: CountingBucket
     connect_redis: Callable[[], Redis] | None

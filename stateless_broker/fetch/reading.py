@@ -3,7 +3,8 @@
 Invariants: a range that is being read is not requested again: fetches that want parts of one range
 at the same time share one request. Reads of history have their own requests, so that they never
 delay reads at the tail. Nobody waits for longer than `read_ms_max`, whatever the bucket does. After
-a failure, `recover` asks the bucket until it answers: the broker is ready again without a reader.
+a failed read, `recover` retries a read of one byte until the bucket answers. So the broker becomes
+ready again even if no client reads.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ RANGES_AT_ONCE = 64
 """Maximum number of requests that a fetch leaves behind when it is given up."""
 
 RECOVERY = Backoff(first_pause_ms=500, longest_pause_ms=10_000)
-"""The pauses between two looks whether the bucket answers again."""
+"""The pauses before each check whether the bucket answers again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class RangeReader:
         self._history_in_flight = limits.history_in_flight
         self._history_running = 0
         self._failed: asyncio.Queue[StoredRange] = asyncio.Queue(maxsize=1)
-        """A range whose read failed, until the bucket answers again."""
+        """A range whose read failed and that `recover` has not taken yet."""
 
     @classmethod
     def of(
@@ -288,7 +289,7 @@ class RangeReader:
             self._failed.put_nowait(stored)
 
     async def recover(self) -> None:
-        """Look whether the bucket answers again whenever a read has failed. Never returns."""
+        """After each failed read, check the bucket until the bucket answers. Never returns."""
         while True:
             pauses_s = RECOVERY.pauses_s()
             stored = await self._failed.get()
@@ -297,7 +298,7 @@ class RangeReader:
                 await self._look(stored)
 
     async def _look(self, stored: StoredRange) -> None:
-        """Read one byte of the range."""
+        """Read one byte of the range. An answer of the bucket ends the failure of reads."""
         try:
             async with asyncio.timeout(self._read_ms_max / 1000):
                 await self._get_span(stored, 1)

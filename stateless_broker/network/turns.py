@@ -1,12 +1,12 @@
 """Runs long work on the event loop in slices.
 
-Invariants: after each slice, the event loop handles all waiting events. Only one of all long tasks
-gets a slice between two rounds of events, in the order of their requests. Work shorter than a slice
-never waits.
+Invariants: after each slice, the event loop handles all waiting events. Between two rounds of
+events, at most one long task gets a slice. Long tasks take turns in the order of their requests.
+Work shorter than a slice never waits.
 
-A slice ends after `SLICE_S`, or after `SLICE_UNITS` of work. A Produce request needs about twenty
-rounds of events, so slices must be short. In a simulation, no time passes within a slice: units
-alone count, and the simulation is deterministic.
+A slice ends after `SLICE_S` seconds or `SLICE_UNITS` units of work, whichever comes first. A
+Produce request needs about twenty rounds of events, so slices must be short. In a simulation, no
+time passes within a slice: only units end slices, and the simulation is deterministic.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ SLICE_S = 0.0005
 
 class Turns:
     """Shares the event loop between long tasks; one instance per process. `now_s` is a monotonic
-    clock in seconds. Without it, slices are counted in units alone."""
+    clock in seconds. Without a clock, only units of work end slices."""
 
     def __init__(self, now_s: Callable[[], float] = lambda: 0.0) -> None:
         self.now_s = now_s

@@ -23,8 +23,8 @@ def wall_clock_ms() -> int:
 
 
 async def node_environment(settings: BrokerSettings, turns: Turns | None = None) -> NodeEnvironment:
-    """The clock, randomness, bucket and Redis of a broker on this machine. `turns`: those of other
-    logs of the process. Raises `BucketlogError`."""
+    """The clock, randomness, bucket and Redis of a broker on this machine. All logs of a process
+    pass the same `turns`. Raises `BucketlogError`."""
     state_keys = _state_keys(settings)
     bucket = CountingBucket(
         await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)

@@ -58,8 +58,8 @@ EXPORTED_LIMITS = (
 @dataclass(frozen=True, slots=True)
 class ProcessParts:
     """The parts that all logs of the process share. `frames` is the memory of received requests,
-    `answers` that of responses. `turns` shares the event loop. `certificate_s` and `token_keys` are
-    for the metrics, as in `BoundedState`."""
+    `answers` that of responses. `turns` shares the event loop between long requests.
+    `certificate_s` and `token_keys` are for the metrics, as in `BoundedState`."""
 
     frames: MemoryBudget
     answers: MemoryBudget

@@ -1,9 +1,9 @@
-"""How soon a broker's threads take turns with its event loop.
+"""How long a broker's threads wait for the interpreter lock while the event loop is busy.
 
-A thread gives up the interpreter lock at each call of the system, and asks for the lock after the
-call. While the event loop is busy, the thread waits for the whole switch interval of Python. A PUT
-to a folder has about ten such calls. With Python's default of 5 ms, the PUTs of other clients took
-four times as long while one client's large request was answered.
+A thread releases the global interpreter lock (GIL) at each system call, and waits for the lock
+after the call. While the event loop is busy, each wait takes Python's switch interval. A PUT to a
+folder has about ten system calls. With Python's default interval of 5 ms, the PUTs of other clients
+took four times as long while the broker answered one client's large request.
 """
 
 import sys

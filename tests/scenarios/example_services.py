@@ -218,7 +218,7 @@ class OrderService:
                 program.until(lambda: len(set(payments.charged)) >= 80)
                 program.stop()
             progress.check_stopped()
-            self.send(range(120, 125))  # the third run has something to do before it is stopped
+            self.send(range(120, 125))  # the third run has work before it is stopped
             progress.begin()
             with Run(self._program, self._folder, where) as program:
                 everything = {*self._places.values(), self._bad}

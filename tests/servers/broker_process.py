@@ -85,7 +85,7 @@ class BrokerProcess:
         return self.wait()
 
     def kill(self) -> None:
-        """Kill the broker if it runs still, and close its output in any case."""
+        """Kill the broker if it is still running, and close its output in any case."""
         self.process.kill()
         self.wait()
 

@@ -1,4 +1,4 @@
-"""Positions are looked up again while brokers learn who leads a partition."""
+"""Positions are looked up again while brokers do not know a partition's leader."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,7 +15,7 @@ REFUSED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 @dataclass
 class Consumer:
-    """Fails with these codes first."""
+    """Answers each question with a code of `failures` while there are any, then with offsets."""
 
     failures: list[int] = field(default_factory=list)
     questions: int = 0
@@ -36,7 +36,7 @@ class Consumer:
 
 
 class Failed:
-    """A partition with an error, which only librdkafka can make."""
+    """A fake partition with an error: only librdkafka can set the error of a `TopicPartition`."""
 
     def __init__(self, topic: str, partition: int, code: int) -> None:
         self.topic, self.partition, self.error = topic, partition, KafkaError(code)

@@ -1,4 +1,4 @@
-"""Writes of commands to Redis: no task for each, and redis-py's errors."""
+"""Writes of commands to Redis make no tasks, and raise redis-py's errors."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ LARGER_THAN_SOCKETS = b"x" * (64 << 20)
 
 @asynccontextmanager
 async def connected(*, answers: bool) -> AsyncIterator[Any]:
-    """Yield a connection to a server that answers each read with PONG, or never reads."""
+    """Yield a connection to a server that answers each read with PONG, or that never reads."""
     writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,8 @@ async def test_a_connection_that_broke_is_an_error() -> None:
 
 
 async def test_a_command_that_is_cancelled_at_any_time_ends() -> None:
-    """A timeout whose cancellation is lost never ends: everybody behind the command waits."""
+    """If a command lost its cancellation, its timeout would never end, and other callers would
+    wait behind the command."""
     async with connected(answers=True) as connection:
         for rounds in range(12):
             if not connection.is_connected:

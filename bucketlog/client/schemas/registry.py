@@ -55,7 +55,7 @@ class SchemaRegistry:
         auth: User and password; None means BUCKETLOG_SCHEMA_REGISTRY_AUTH of the environment
             (`user:password`), or no login.
         ca_file: File with the certificates of the authorities that the client trusts, in PEM; None
-            means BUCKETLOG_SCHEMA_REGISTRY_CA_FILE of the environment, or those of the system.
+            means the file of BUCKETLOG_SCHEMA_REGISTRY_CA_FILE, or the system's authorities.
         timeout_s: Longest time that a request waits for its answer, in seconds. A request that
             fails temporarily is sent up to three times. Default: 10.
         answer_bytes_max: Largest size of an answer, and of the schemas that a schema refers to, in
