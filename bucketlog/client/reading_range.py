@@ -141,7 +141,7 @@ def first_at(
     kafka: KafkaConsumer, partitions: list[KafkaPartition], when: datetime, timeout_s: float
 ) -> list[KafkaPartition]:
     """The first record at or after a time, by partition; OFFSET_END where there is none. Raises
-    `LogError`."""
+    `LogError`, `KafkaException`."""
     if not partitions:
         return []
     at_ms = int(when.timestamp() * 1000)

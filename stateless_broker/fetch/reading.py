@@ -302,7 +302,7 @@ class RangeReader:
         try:
             async with asyncio.timeout(self._read_ms_max / 1000):
                 await self._get_span(stored, 1)
-        except ObjectNotFoundError:  # the bucket answers
+        except (ObjectNotFoundError, CorruptObjectError):  # the bucket answers
             pass
         except (TimeoutError, BucketError):
             return

@@ -5,7 +5,7 @@ events, at most one long task gets a slice. Long tasks take turns in the order o
 Work shorter than a slice never waits.
 
 A slice ends after `SLICE_S` seconds or `SLICE_UNITS` units of work, whichever comes first. A
-Produce request needs about twenty rounds of events, so slices must be short. In a simulation, no
+Produce request needs about fifteen rounds of events, so slices must be short. In a simulation, no
 time passes within a slice: only units end slices, and the simulation is deterministic.
 """
 
