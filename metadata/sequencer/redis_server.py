@@ -8,7 +8,7 @@ repeated. `SequencerLostError` means that a script may have made only half of it
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from redis.asyncio.connection import AbstractConnection, Connection, SSLConnecti
 from redis.connection import HiredisRespSerializer
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bucketlog.log_format.errors import (
     ConfigurationError,
@@ -26,9 +27,9 @@ from bucketlog.log_format.errors import (
     SequencerUnavailableError,
     WriterFencedError,
 )
-from bucketlog.metadata.sequencer.redis_connections import without_tasks
 from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, NOT_THE_PRIMARY, translated
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
+from bucketlog.metadata.sequencer.redis_lifeline import hold_channels
 from bucketlog.metadata.sequencer.redis_primary import Address, Locator
 from bucketlog.metadata.sequencer.redis_tls import RedisTls, TlsProblem, tls_problem
 from bucketlog.metadata.sequencer.requests import ServerIdentity
@@ -45,9 +46,42 @@ a script, it takes a third of the time."""
 FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
 """The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
 contain these bytes."""
-LIFELINE_LOOK_S = 1.0
-HEARD_PAUSE_S = 0.02
-"""The shortest time between two announcements that a broker acts on."""
+
+
+class _TasklessWrites(AbstractConnection):
+    """Writes a command without an asyncio task. Errors are redis-py's; they close the connection.
+
+    redis-py writes under `asyncio.wait_for`. Before Python 3.12, `wait_for` makes a task, takes
+    three more rounds of the event loop, and may lose a cancellation.
+    """
+
+    async def send_packed_command(
+        self, command: bytes | str | Iterable[bytes], check_health: bool = True
+    ) -> None:
+        if not self.is_connected:
+            await self.connect_check_health(check_health=False)
+        if check_health:
+            await cast(Any, self).check_health()
+        packed = command.encode() if isinstance(command, str) else command
+        writer = cast(asyncio.StreamWriter, self._writer)
+        try:
+            async with asyncio.timeout(self.socket_timeout):
+                writer.writelines([packed] if isinstance(packed, bytes) else packed)
+                await writer.drain()
+        except TimeoutError:
+            await self.disconnect(nowait=True)
+            raise RedisTimeoutError("Timeout writing to socket") from None
+        except OSError as error:
+            await self.disconnect(nowait=True)
+            raise RedisConnectionError(f"writing to the socket failed: {error}") from error
+        except BaseException:  # the command may be partly written
+            await self.disconnect(nowait=True)
+            raise
+
+
+def without_tasks(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return the subclass of a kind of connection that writes without tasks."""
+    return type(f"Taskless{kind.__name__}", (_TasklessWrites, kind), {})
 
 
 class PrimaryPool(BlockingConnectionPool):
@@ -287,25 +321,8 @@ class ScriptRunner:
 
         Raises `SequencerError` if the connection ends, or the server refuses the subscription."""
         channel = self._prefix + "brokers"
-        await self._guard(self._follow((f"{channel}:{incarnation}", channel), heard, is_missed))
-
-    async def _follow(
-        self, channels: Sequence[str], heard: Callable[[], None], is_missed: Callable[[], bool]
-    ) -> None:
-        pool = cast(Any, self._redis).connection_pool
-        connection = await pool.get_connection()
-        try:
-            await connection.send_command("SUBSCRIBE", *channels)
-            while not is_missed():
-                answer = await connection.read_response(
-                    timeout=LIFELINE_LOOK_S, disconnect_on_error=False
-                )
-                if answer is not None:  # whatever its text: only the heartbeat's answer counts
-                    heard()
-                    await asyncio.sleep(HEARD_PAUSE_S)
-        finally:
-            await connection.disconnect(nowait=True)
-            await pool.release(connection)
+        channels = f"{channel}:{incarnation}", channel
+        await self._guard(hold_channels(self._redis, channels, heard, is_missed))
 
     def _leave_server(self) -> None:
         if self._pool is not None:
