@@ -27,7 +27,7 @@ endif
 test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools go-client
 	@scripts/install.sh kcat chromium redis-tls kafka-tools
-	@$(BIN)/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/.installed ## format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet .
