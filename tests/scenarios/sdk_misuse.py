@@ -65,11 +65,11 @@ def shared_by_threads(log: Log, topic: "Topic[Any, Any]", records: int, group: s
 
 
 _POOL_MEMBER = """
-import os, sys, time
+import os, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 import bucketlog
 
-bootstrap, topic, group, threads, path = sys.argv[1:]
+bootstrap, topic, group, threads, path, endless_from = sys.argv[1:]
 file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 with (
@@ -86,6 +86,8 @@ with (
     ThreadPoolExecutor(int(threads)) as pool,
 ):
     def work(record):
+        if record.offset >= int(endless_from):
+            threading.Event().wait()
         time.sleep(record.offset % 5 / 50)
         os.write(file, f"{record.offset}\\n".encode())
         consumer.done(record)
@@ -99,11 +101,12 @@ def handed_to_a_pool(
     log: Log, topic: "Topic[Any, Any]", records: int, group: str, file: Path
 ) -> int:
     """A program hands records of a topic with one partition to a pool, and is killed (-9) in the
-    middle. No record is committed before its work was done, and a second program gets the others.
-    Returns the committed offset at the kill."""
+    middle: the work of the second half never ends. No record is committed before its work was done,
+    and a second program gets the others. Returns the committed offset at the kill."""
     file.write_text("")
     member = [sys.executable, "-P", "-c", _POOL_MEMBER, log.bootstrap, topic.name, group]
-    with subprocess.Popen([*member, str(IN_POOL), str(file)]) as process:
+    rest = (str(IN_POOL), str(file), str(records // 2))
+    with subprocess.Popen([*member, *rest]) as process:
         try:
             eventually(
                 lambda: _committed(log, group) > records // 4, process.poll, despite=(LogError,)
