@@ -21,6 +21,10 @@ from tests.contract.stores import (
     Kind,
     Store,
 )
+from tests.rigs.patience import PATIENCE_S
+
+PATIENCE_MS = int(PATIENCE_S * 1000)
+"""Servers share a busy machine with other tests, and these buckets repeat no request."""
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +94,11 @@ def s3_options(request: pytest.FixtureRequest, kind: Kind, credentials: None) ->
         return S3Options()
     endpoint: Callable[[str], str] = request.getfixturevalue("s3_endpoint")
     return S3Options(
-        endpoint_url=endpoint(kind.server), region=REGION, list_page_keys=kind.page_keys
+        endpoint_url=endpoint(kind.server),
+        region=REGION,
+        list_page_keys=kind.page_keys,
+        connect_timeout_ms=PATIENCE_MS,
+        request_timeout_ms=PATIENCE_MS,
     )
 
 

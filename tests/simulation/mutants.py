@@ -116,7 +116,7 @@ MUTANTS: dict[str, Mutant] = {
         [
             Change(
                 "bucketlog.stateless_broker.produce.commit:Committer._write_and_publish",
-                "if before is not None:",
+                "if before is not None and not before.done():",
                 "if False:",
             ),
             Change("publish.lua", "if seq ~= me.first then", "if false then"),
