@@ -1,6 +1,5 @@
 """Base of the administration of topics and groups: one AdminClient, waiting, looking up offsets."""
 
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
@@ -12,9 +11,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from bucketlog.client.kafka_errors import log_error
-from bucketlog.client.moving_leader import MOVING_LEADER, settling
+from bucketlog.client.moving_leader import asked_again
 from bucketlog.client.own_process import OwnProcess
-from bucketlog.log_format.errors import LogError
 
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # not annotated
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # not annotated
@@ -73,16 +71,15 @@ class Admin:
         spots = [KafkaPartition(topic, partition) for partition in partitions]
         if not spots:
             return {}
-        retries = settling(self.timeout_s)
-        while True:
+
+        def ask() -> dict[int, tuple[int, int]]:
             futures = self.client.list_offsets(
                 dict.fromkeys(spots, spec), request_timeout=self.timeout_s
             )
-            try:
-                found = {spot.partition: self.wait(each, doing) for spot, each in futures.items()}
-            except LogError as error:
-                if error.kafka_code not in MOVING_LEADER:
-                    raise
-                time.sleep(retries.pause_s(error))
-            else:
-                return {at: (each.offset, each.timestamp) for at, each in found.items()}
+            found = {spot.partition: each.result() for spot, each in futures.items()}
+            return {at: (each.offset, each.timestamp) for at, each in found.items()}
+
+        try:
+            return asked_again(ask, self.timeout_s)
+        except KafkaException as error:
+            raise log_error(error.args[0], doing) from error
