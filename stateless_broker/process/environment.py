@@ -9,7 +9,6 @@ from redis.asyncio import Redis
 
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
-from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
@@ -22,9 +21,9 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def node_environment(settings: BrokerSettings, turns: Turns | None = None) -> NodeEnvironment:
-    """The clock, randomness, bucket and Redis of a broker on this machine. All logs of a process
-    pass the same `turns`. Raises `BucketlogError`."""
+async def node_environment(settings: BrokerSettings) -> NodeEnvironment:
+    """The clock, randomness, bucket and Redis of a broker on this machine. Raises
+    `BucketlogError`."""
     state_keys = _state_keys(settings)
     bucket = CountingBucket(
         await open_bucket(settings.bucket_url, shard=settings.shard, state_keys=state_keys)
@@ -38,7 +37,6 @@ async def node_environment(settings: BrokerSettings, turns: Turns | None = None)
         new_uuid=uuid4,
         random=Random(),
         embedded=ValkeyProcesses(settings),
-        turns=turns or Turns(time.monotonic),
     )
 
 

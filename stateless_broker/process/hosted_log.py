@@ -6,7 +6,7 @@ its node only while the node has begun.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bucketlog.log_format.wire.frames import MalformedRequestError
 from bucketlog.metadata.scram_credentials import ScramMechanism
@@ -117,7 +117,7 @@ class HostedLog:
         share: LoopShare | None = None,
     ) -> "HostedLog":
         """Open a log. Raises `BucketlogError`."""
-        environment = await node_environment(settings, parts.turns)
+        environment = replace(await node_environment(settings), turns=parts.turns)
         return cls(
             tenant, settings, listeners, environment, parts=parts, health=health, share=share
         )
