@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling
 
 from bucketlog.embedded.cluster import EmbeddedCluster
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:  # pytest must be the first to import its plugin
 
 pytest_plugins = [
     "pytester",
+    "tests.rigs.suite_scheduling",
     "tests.servers.components",
     "tests.servers.s3_stores",
     "tests.servers.sequencing",
@@ -44,19 +44,6 @@ LONGEST_FIRST = (
     "unit",
     "architecture",
 )
-
-
-class OneSparkSession(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
-    """Files are shared out to workers, the files of `tests/spark` as one: a JVM for all."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        folder = "tests/spark/"
-        return folder if nodeid.startswith(folder) else str(super()._split_scope(nodeid))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneSparkSession | None:
-    return OneSparkSession(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
