@@ -341,6 +341,7 @@ class Node:
                     batch_decompressed_bytes_max=settings.batch_decompressed_bytes_max,
                 ),
                 self._supervision.supervisor,
+                surroundings.turns,
                 log.keys,
             ),
             supervision=self._supervision,

@@ -52,7 +52,7 @@ from bucketlog.stateless_broker.handlers.recompression import (
     recompress,
 )
 from bucketlog.stateless_broker.handlers.validation_memory import RecompressedBytes, SharedBytes
-from bucketlog.stateless_broker.network.turns import SLICE_UNITS
+from bucketlog.stateless_broker.network.turns import Slices, Turns
 from bucketlog.stateless_broker.produce.intake import PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 from bucketlog.tiered_storage.encryption.batch_seal import BatchSeal
@@ -183,9 +183,14 @@ class BatchValidation:
     `sealing` None: no batch is encrypted."""
 
     def __init__(
-        self, limits: ValidationLimits, supervisor: Supervisor, sealing: BatchSealing | None = None
+        self,
+        limits: ValidationLimits,
+        supervisor: Supervisor,
+        turns: Turns,
+        sealing: BatchSealing | None = None,
     ) -> None:
         self._sealing = sealing
+        self._turns = turns
         self._limits = limits
         self._supervisor = supervisor
         self._pool = ThreadPoolExecutor(limits.threads, "validation", _give_way)
@@ -254,14 +259,11 @@ class BatchValidation:
                 if seals and self._sealing is not None:
                     sealed = (len(each.pending.data) for each in batches if each.encrypted_by)
                     self._sealing.note_sealed(sum(sealed))
-                done = 0
+                slices = Slices(self._turns)
                 while group:
                     each = group.popleft()
                     each.done([next(verdicts) for _ in each.batches])
-                    done += len(each.batches)
-                    if done >= SLICE_UNITS:  # requests of other connections are waiting
-                        done = 0
-                        await asyncio.sleep(0)
+                    await slices.spend(len(each.batches))
         finally:
             del self._waiting[source]
             for each in (*group, *waiting):  # after a defect, or when the broker stops

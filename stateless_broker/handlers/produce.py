@@ -49,15 +49,17 @@ from bucketlog.stateless_broker.handlers.open_produce import (
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
-from bucketlog.stateless_broker.network.turns import SLICE_UNITS
+from bucketlog.stateless_broker.network.turns import Slices
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingBatch
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
-SLICE_PARTITIONS = SLICE_UNITS // 2
-"""Requests with more topics and partitions than this are handled in slices of about this size."""
+SMALL_PARTITIONS = 500
+"""Requests with at most about this many topics and partitions are handled at once."""
+STEP_PARTITIONS = 50
+"""Larger requests are handled in steps of about this many topics and partitions."""
 UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)
 UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
 """The outcome has no message, as in Kafka: the client decides how long the topic name is."""
@@ -118,7 +120,7 @@ class ProduceHandler:
     ) -> None:
         try:
             body = produce.RequestReader(reader, request.header.api_version, self._name_of)
-            is_small = body.read(SLICE_PARTITIONS)
+            is_small = body.read(SMALL_PARTITIONS)
         except InvalidDataError:
             frame.release()
             raise
@@ -154,10 +156,10 @@ class ProduceHandler:
     ) -> None:
         """Handle a large request like `__call__`, but in slices. Later requests wait for the
         response."""
-        turns = self._sliced.turns
+        slices = Slices(self._sliced.turns)
         try:
-            while not body.read(SLICE_PARTITIONS):
-                await turns.next()
+            while not body.read(STEP_PARTITIONS):
+                await slices.spend(STEP_PARTITIONS)
         except InvalidDataError as error:
             frame.release()
             answer.close(str(error))
@@ -168,9 +170,9 @@ class ProduceHandler:
         )
         count = len(wire.partitions)
         refusal = self._refusal(wire, request.access)
-        for start in range(0, count, SLICE_PARTITIONS):
-            await turns.next()
-            rows = range(start, min(start + SLICE_PARTITIONS, count))
+        for start in range(0, count, STEP_PARTITIONS):
+            rows = range(start, min(start + STEP_PARTITIONS, count))
+            await slices.spend(len(rows))
             if refusal is None:
                 self._submit(call, request, wire, rows)
             else:

@@ -7,7 +7,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.stateless_broker.handlers.produce import SLICE_PARTITIONS
+from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from tests.rigs.broker_rig import Rig, create_topic, end_of
 from tests.rigs.wire_client import build_batch, encode_request
 
@@ -44,7 +44,7 @@ async def test_a_produce_to_very_many_partitions(rig: Rig) -> None:
     assert missing == (ErrorCode.unknown_topic_or_partition, -1)
     assert rows == dict.fromkeys(range(PARTITIONS), (ErrorCode.none, 0))
     slices = rig.node.parts.turns.slices - before
-    assert slices >= 2 * PARTITIONS // SLICE_PARTITIONS, "decoded, admitted and answered"
+    assert slices >= 2 * PARTITIONS // SLICE_UNITS, "decoded, admitted and answered"
     assert len(rig.segment_keys()) - segments >= PARTITIONS / rig.settings.flush_batches_max
     assert rig.budget.held_bytes == 0
 

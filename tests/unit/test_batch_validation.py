@@ -18,6 +18,7 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
     ValidationLimits,
     Verdict,
 )
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.produced_batches import batch, record
@@ -69,7 +70,7 @@ class Gate:
 @pytest.fixture
 async def validation() -> AsyncIterator[BatchValidation]:
     supervisor = Supervisor()
-    made = BatchValidation(LIMITS, supervisor)
+    made = BatchValidation(LIMITS, supervisor, Turns())
     yield made
     await supervisor.cancel_all()
     await made.close()
@@ -170,7 +171,7 @@ async def test_a_defect_is_told_and_ends_nothing(
 
 async def test_a_broker_that_ends_leaves_nothing_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     supervisor, results, gate = Supervisor(), Results(), Gate(monkeypatch)
-    validation = BatchValidation(LIMITS, supervisor)
+    validation = BatchValidation(LIMITS, supervisor, Turns())
     validation.submit("a", [unchecked(PACKED)], results.of("1"))
     await asyncio.sleep(0)
     gate.opened.set()

@@ -15,6 +15,7 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
 )
 from bucketlog.stateless_broker.handlers.recompression import Compression
 from bucketlog.stateless_broker.handlers.validation_memory import RecompressedBytes
+from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.models.produced_batches import batch, record
@@ -51,7 +52,7 @@ async def verdicts_of(validation: BatchValidation, batches: list[UncheckedBatch]
 
 async def test_a_request_may_not_need_more_than_the_bound() -> None:
     supervisor = Supervisor()
-    validation = BatchValidation(ValidationLimits(1, 150_000, 1_000, 1_000), supervisor)
+    validation = BatchValidation(ValidationLimits(1, 150_000, 1_000, 1_000), supervisor, Turns())
     batches = [unchecked(row) for row in range(4)]
     found = await verdicts_of(validation, batches)
     assert [type(verdict).__name__ for verdict in found] == [
