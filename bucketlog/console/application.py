@@ -2,8 +2,9 @@
 
 Invariants: a page is computed in a thread, at most `pages_in_flight_max` threads work at a time,
 and a request that gets none in time is answered with 503; every response has a
-Content-Security-Policy without inline scripts and styles; templates escape every value; a request
-that changes something does not exist, but for the colours of the pages (a cookie).
+Content-Security-Policy without inline scripts and styles; templates escape every value; no request
+changes the log. POST requests start and stop checks of the log, and only the console's own pages
+may send them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,6 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -25,10 +27,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bucketlog.console import figures_text, message_pages, pages
 from bucketlog.console.bucket_page import bucket
 from bucketlog.console.cost_page import cost
+from bucketlog.console.log_checks import CheckRefusedError
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
+from bucketlog.console.verify_page import start_check, stop_check, verify
 from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.printable import printable
@@ -38,9 +42,19 @@ THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "bucketlog-theme"
 COOKIE_AGE_S = 365 * 86_400
 RETRY_AFTER_S = 2
+
+
+class OtherOriginError(BucketlogError):
+    """A request to act that does not come from a page of this console."""
+
+    code = "OTHER_ORIGIN"
+
+
 STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
     (UnknownNameError, HTTPStatus.NOT_FOUND),
     (ConfigurationError, HTTPStatus.BAD_REQUEST),
+    (OtherOriginError, HTTPStatus.FORBIDDEN),
+    (CheckRefusedError, HTTPStatus.CONFLICT),
     (KeyRefusedError, HTTPStatus.FORBIDDEN),
     (SealedRecordsError, HTTPStatus.FORBIDDEN),
     (PagesBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -54,13 +68,14 @@ SECURITY_HEADERS = {
     "frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
 
 Page: TypeAlias = Callable[[Console, PageQuery], Values]
+Action: TypeAlias = Callable[[Console], None]
 NAVIGATION = (
     ("overview", "", "Overview"),
     ("topics", "topics", "Topics"),
@@ -78,8 +93,14 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "groups": ("groups", pages.groups),
     "group": ("group", pages.group),
     "bucket": ("bucket", bucket),
+    "verify": ("verify", verify),
     "cost": ("cost", cost),
 }
+ACTIONS: Mapping[str, tuple[str, Action]] = {
+    "verify/start": ("verify", start_check),
+    "verify/stop": ("verify", stop_check),
+}
+"""By path: the page that an action belongs to, and the action."""
 
 
 def environment() -> Environment:
@@ -139,19 +160,37 @@ class Endpoints:
                 return self._error(request, name, error)
             query = PageQuery(dict(request.query_params))
             work = partial(self._render, request, name, build, query)
-            try:
-                text = await self._threads.run(
-                    work,
-                    wait_s=settings.page_wait_ms_max / 1000,
-                    page_s=settings.page_ms_max / 1000,
-                )
-            except TimeoutError:
-                return self._error(request, name, page_timeout(settings.page_ms_max, "page_ms_max"))
-            except BucketlogError as error:
-                return self._error(request, name, error)
-            return HTMLResponse(text)
+            return await self._answered(request, name, work)
 
         return respond
+
+    def action(self, name: str, act: Action) -> Callable[[Request], Awaitable[Response]]:
+        """Act, then show the page `name`. The content of the request is not read."""
+
+        def work(request: Request) -> Response:
+            _check_origin(request)
+            act(self._console)
+            return RedirectResponse(f"{_root(request)}/{PAGES[name][0]}", HTTPStatus.SEE_OTHER)
+
+        async def respond(request: Request) -> Response:
+            return await self._answered(request, name, partial(work, request))
+
+        return respond
+
+    async def _answered(
+        self, request: Request, name: str, work: Callable[[], Response]
+    ) -> Response:
+        settings = self._console.settings
+        try:
+            return await self._threads.run(
+                work,
+                wait_s=settings.page_wait_ms_max / 1000,
+                page_s=settings.page_ms_max / 1000,
+            )
+        except TimeoutError:
+            return self._error(request, name, page_timeout(settings.page_ms_max, "page_ms_max"))
+        except BucketlogError as error:
+            return self._error(request, name, error)
 
     async def theme(self, request: Request) -> Response:
         """Keep the chosen colours in a cookie, and go back to the page `at`."""
@@ -171,9 +210,10 @@ class Endpoints:
             )
         return response
 
-    def _render(self, request: Request, name: str, build: Page, query: PageQuery) -> str:
+    def _render(self, request: Request, name: str, build: Page, query: PageQuery) -> Response:
         values = build(self._console.for_page(), query)
-        return self._rendered(request, name, f"{name}.html", {**values, "query": query})
+        text = self._rendered(request, name, f"{name}.html", {**values, "query": query})
+        return HTMLResponse(text)
 
     def _rendered(self, request: Request, name: str, template: str, values: Values) -> str:
         theme = request.cookies.get(THEME_COOKIE, "")
@@ -203,6 +243,23 @@ def _root(request: Request) -> str:
     return str(request.scope.get("root_path", ""))
 
 
+def _netloc(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:  # such as "http://["
+        return ""
+
+
+def _check_origin(request: Request) -> None:
+    """Raise `OtherOriginError` unless a page of this console sent the request."""
+    origin = _netloc(request.headers.get("origin", ""))
+    if not origin or origin != request.headers.get("host", "").lower():
+        raise OtherOriginError(
+            "only a page of this console may send this request",
+            remedy="use the button of the page",
+        )
+
+
 def application(console: Console, *, hosts: list[str]) -> Starlette:
     """`hosts` are the names by which browsers may call: other sites' names that resolve to this
     machine are refused (DNS rebinding)."""
@@ -212,6 +269,10 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
             *(
                 Route(f"/{path}", endpoints.page(name, build), methods=["GET"], name=name)
                 for name, (path, build) in PAGES.items()
+            ),
+            *(
+                Route(f"/{path}", endpoints.action(name, act), methods=["POST"])
+                for path, (name, act) in ACTIONS.items()
             ),
             Route("/theme", endpoints.theme, methods=["GET"]),
             Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),

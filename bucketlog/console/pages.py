@@ -22,6 +22,7 @@ from bucketlog.console.bucket_objects import (
 )
 from bucketlog.console.figures_text import count_text, size_text, time_text
 from bucketlog.console.groups import GroupLagRow, committed_rows, group_rows, worst_waits
+from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
 from bucketlog.console.page_query import PageQuery, table_page
@@ -72,7 +73,8 @@ class FiguresMemo(Generic[T]):
 @dataclass
 class Console:
     """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
-    `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known."""
+    `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
+    verify the whole log, where the console may start them."""
 
     bucket: SyncBucket
     place: str
@@ -82,6 +84,7 @@ class Console:
     now_ms: WallClock
     now_s: Callable[[], float]
     registry: RecordValues | None = None
+    checks: LogChecks | None = None
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)
 

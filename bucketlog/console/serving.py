@@ -2,6 +2,7 @@
 
 import re
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -10,6 +11,7 @@ from ipaddress import AddressValueError, IPv6Address
 import uvicorn
 
 from bucketlog.console.application import application
+from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
 from bucketlog.console.settings import ConsoleSettings
@@ -43,6 +45,7 @@ def serve_console(
     with (
         closing(open_patient_bucket(place)) as bucket,
         registry_values(schema_registry, settings, time.monotonic) as registry,
+        closing(_checks(place, settings)) as checks,
     ):
         console = Console(
             bucket,
@@ -50,9 +53,10 @@ def serve_console(
             settings,
             access,
             safety_age_ms,
-            now_ms=lambda: time.time_ns() // 1_000_000,
+            now_ms=_now_ms,
             now_s=time.monotonic,
             registry=registry,
+            checks=checks,
         )
         console.look()
         with closing(_bound(host, port)) as listening:
@@ -71,6 +75,20 @@ def serve_console(
                 uvicorn.Server(config).run(sockets=[listening])
             finally:
                 console.stop()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _checks(place: str, settings: ConsoleSettings) -> LogChecks:
+    limits = (settings.verify_memory_bytes_max, settings.verify_damage_max)
+    program = (sys.executable, "-P", "-m", "bucketlog.console.verify_program")
+    return LogChecks(
+        (*program, place, *map(str, limits)),
+        interval_ms=settings.verify_interval_ms,
+        now_ms=_now_ms,
+    )
 
 
 def host_names(host: str, allowed: Sequence[str]) -> list[str]:

@@ -78,6 +78,15 @@ class ConsoleSettings(BaseSettings):
     segments_drawn_max: int = Field(
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
+    verify_interval_ms: int = Field(
+        default=60_000, ge=0, description="time from the end of a check of the log to the next one"
+    )
+    verify_memory_bytes_max: int = Field(
+        default=2048 * MIB, ge=1, description="address space of the process that checks the log"
+    )
+    verify_damage_max: int = Field(
+        default=100, ge=1, description="damaged places that the page Verify shows"
+    )
     json_search_bytes_max: int = Field(
         default=MIB, ge=1, description="size of a value that a search by JSONPath parses"
     )

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 
 from bucketlog.console.application import SECURITY_HEADERS
 from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
+from bucketlog.inspect.verify import verify_log
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from tests.rigs.console_log import AVRO_TEXT_ID, HOSTILE, ORDERS, SCRIPT, write_log
 from tests.rigs.shell import Shell
@@ -23,6 +24,7 @@ from tests.scenarios.console_walk import (
     check_groups,
     check_hostile,
     check_use,
+    check_verification,
     number_in,
 )
 from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
@@ -48,6 +50,7 @@ def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     settings = {
         "allowed_host": "logs.example *.pages.example",
         "registry_request_ms_max": "60000",  # a machine may be busy
+        "verify_interval_ms": "0",
     }
     hostile = RegistryAnswer(404, json.dumps({"error_code": 1, "message": SCRIPT}).encode())
     with served_registry({f"/schemas/ids/{AVRO_TEXT_ID}": AVRO_TEXT}, otherwise=hostile) as url:
@@ -98,6 +101,14 @@ def test_objects_and_cost_are_those_of_the_command_line(
     usd = json.loads(shell.ok("cost", bucket_url, "-o", "json"))["totals"]["s3_standard"]
     shown = watched.open("cost").locator(".compare strong").first.inner_text()
     assert float(shown.strip("$").replace(",", "")) == pytest.approx(sum(usd.values()), abs=0.01)
+
+
+def test_a_check_counts_what_the_command_line_counts(watched: WatchedPage, bucket_url: str) -> None:
+    bucket = open_sync_bucket(bucket_url)
+    report = verify_log(bucket)
+    bucket.close()
+    assert report.damage == []
+    check_verification(watched, report)
 
 
 def test_hostile_records_are_shown_and_do_nothing(watched: WatchedPage) -> None:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from PIL import Image
+from playwright.sync_api import expect
 
 from tests.models.repository import ROOT
 from tests.rigs.console_log import write_log
@@ -44,6 +45,9 @@ def take(folder: Path) -> list[Path]:
                     if scheme == "dark" and name not in DARK:
                         continue
                     page = watched.open(path)
+                    if name == "verify":
+                        page.get_by_role("button", name="Check the log").click()
+                        expect(page.get_by_text("The log is sound")).to_be_visible()
                     tall = int(page.evaluate("document.documentElement.scrollHeight"))
                     page.set_viewport_size({"width": WIDTH, "height": min(tall, HEIGHT_MAX)})
                     made.append(folder / f"{name}-{scheme}.png")

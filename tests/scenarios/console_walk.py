@@ -7,7 +7,9 @@ from typing import NamedTuple
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from bucketlog.console.verify_page import LABELS
 from bucketlog.inspect.doctor.digest import LogDigest
+from bucketlog.inspect.verify_report import VerifyReport
 from tests.rigs.console_log import GROUP, HOSTILE, ORDERS, SCRIPT, hostile_records
 from tests.servers.browser import WatchedPage
 
@@ -20,6 +22,7 @@ PAGES = {
     "groups": "groups",
     "group": f"group?name={GROUP}",
     "bucket": "bucket",
+    "verify": "verify",
     "cost": "cost",
 }
 SERIOUS = frozenset({"serious", "critical"})
@@ -122,6 +125,21 @@ def check_live(watched: WatchedPage, topic: str) -> None:
     expect(first).not_to_have_text(before)
     page.keyboard.press("l")
     expect(page.locator("#live")).to_have_attribute("aria-pressed", "false")
+    assert watched.complaints == []
+
+
+def check_verification(watched: WatchedPage, report: VerifyReport) -> None:
+    """A person starts a check of the log, sees that the log is sound, and what was counted."""
+    page = watched.open("bucket")
+    page.get_by_role("link", name="Verify the log").click()
+    page.wait_for_url("**/verify")
+    page.get_by_role("button", name="Check the log").click()
+    expect(page.get_by_text("The log is sound")).to_be_visible()
+    expect(page.get_by_role("button", name="Check the log")).to_be_visible()
+    shown = dict(row.inner_text().split("\n") for row in page.locator("#counts > div").all())
+    for name, label in LABELS.items():
+        if name != "size_bytes":
+            assert number_in(shown[label]) == getattr(report, name), name
     assert watched.complaints == []
 
 

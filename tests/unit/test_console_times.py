@@ -238,9 +238,9 @@ async def test_a_failed_page_frees_its_slot() -> None:
 
 
 async def answer(
-    app: ASGIApp, target: str, *, host: str = "localhost"
+    app: ASGIApp, target: str, *, host: str = "localhost", method: str = "GET", origin: str = ""
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of GET `target`."""
+    """Status, headers and body of a request. `origin` '': the request does not name its origin."""
     split, sent = urlsplit(target), list[Message]()
 
     async def receive() -> Message:
@@ -252,13 +252,13 @@ async def answer(
     scope = {
         "type": "http",
         "http_version": "1.1",
-        "method": "GET",
+        "method": method,
         "scheme": "http",
         "path": split.path,
         "raw_path": split.path.encode(),
         "query_string": split.query.encode(),
         "root_path": "",
-        "headers": [(b"host", host.encode())],
+        "headers": [(b"host", host.encode()), *([(b"origin", origin.encode())] if origin else [])],
         "server": ("localhost", 80),
         "client": ("127.0.0.1", 1),
     }

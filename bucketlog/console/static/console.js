@@ -59,6 +59,17 @@
     });
   }
 
+  function again() { // while the server works for this page
+    const work = find("#results[data-again]");
+    if (!work) return;
+    setTimeout(async () => {
+      if (!document.hidden) await show(location.href).catch(() => {});
+      if (find("#results[data-again]")) again();
+      else location.reload(); // the button is another one now
+    }, Number(work.dataset.again));
+  }
+  again();
+
   const seek = find("#seek");
   if (seek) {
     const fit = () => {

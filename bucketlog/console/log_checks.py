@@ -1,0 +1,158 @@
+"""Checks of the whole log, each in a process of limited memory, with its progress.
+
+Invariants: at most one check runs. The next check begins only some time after the end of the last
+one. A check ends when somebody stops it, and with the console.
+"""
+
+import json
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from bucketlog.inspect.verify_report import Damage
+from bucketlog.log_format.errors import BucketlogError
+from bucketlog.log_format.model import WallClock
+
+LINE_BYTES_MAX = 4 * 1024 * 1024
+
+
+class CheckRefusedError(BucketlogError):
+    """A check runs, or has just ended."""
+
+    code = "CHECK_REFUSED"
+    retriable = True
+
+
+class Outcome(StrEnum):
+    RUNNING = "running"
+    SOUND = "sound"
+    DAMAGED = "damaged"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LogCheck:
+    """A check at one moment. `of` is the number of objects to check as far as they are listed.
+    `counts` are the figures of `VerifyReport`, and `damage` has the first places of
+    `damage_count`. Times are in milliseconds of the console's clock."""
+
+    begun_ms: int
+    ended_ms: int | None = None
+    outcome: Outcome = Outcome.RUNNING
+    checked: int = 0
+    of: int = 0
+    counts: Mapping[str, int] | None = None
+    damage: Sequence[Damage] = ()
+    damage_count: int = 0
+    error: str = ""
+
+    @property
+    def is_running(self) -> bool:
+        return self.outcome is Outcome.RUNNING
+
+
+class LogChecks:
+    """`command` starts the process of a check (`verify_program`). `interval_ms` is the time from
+    the end of a check to the next. Several threads may use it."""
+
+    def __init__(self, command: Sequence[str], *, interval_ms: int, now_ms: WallClock) -> None:
+        self._command = command
+        self._interval_ms = interval_ms
+        self._now_ms = now_ms
+        self._lock = threading.Lock()
+        self._latest: LogCheck | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._follower: threading.Thread | None = None
+
+    @property
+    def latest(self) -> LogCheck | None:
+        """The running check, or the last one; None before the first."""
+        return self._latest
+
+    def start(self) -> None:
+        """Raises `CheckRefusedError`."""
+        with self._lock:
+            self._refuse_soon()
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._latest = LogCheck(self._now_ms())
+            self._follower = threading.Thread(
+                target=self._follow, args=(self._process,), name="console-check", daemon=True
+            )
+            self._follower.start()
+
+    def stop(self) -> None:
+        """Stop the running check, if there is one."""
+        with self._lock:
+            if self._process is not None:
+                self._end(self._process, Outcome.STOPPED)
+                self._process.kill()
+
+    def close(self) -> None:
+        """Stop the running check, and wait for the end of its process."""
+        self.stop()
+        if self._follower is not None:
+            self._follower.join()
+
+    def _refuse_soon(self) -> None:
+        latest = self._latest
+        if latest is None:
+            return
+        if latest.ended_ms is None:
+            raise CheckRefusedError("a check is running", remedy="wait for its end, or stop it")
+        left_ms = latest.ended_ms + self._interval_ms - self._now_ms()
+        if left_ms > 0:
+            raise CheckRefusedError(
+                f"the last check ended less than {self._interval_ms} ms ago",
+                remedy=f"try again in {left_ms} ms, or lower BUCKETLOG_CONSOLE_VERIFY_INTERVAL_MS",
+            )
+
+    def _follow(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            try:
+                while line := lines.readline(LINE_BYTES_MAX):
+                    self._take(process, json.loads(line))
+            except (ValueError, RecursionError):  # a line that is too long, or is cut off
+                process.kill()
+        code = process.wait()
+        with self._lock:
+            self._end(
+                process,
+                Outcome.FAILED,
+                error=f"its process ended with exit status {code}. If it needs more memory, raise "
+                "BUCKETLOG_CONSOLE_VERIFY_MEMORY_BYTES_MAX.",
+            )
+
+    def _take(self, process: "subprocess.Popen[bytes]", message: Mapping[str, Any]) -> None:
+        with self._lock:
+            if "of" in message:
+                self._set(process, checked=message["checked"], of=message["of"])
+            elif "error" in message:
+                self._end(process, Outcome.FAILED, error=message["error"])
+            else:
+                damage = [Damage(*each) for each in message["damage"]]
+                self._end(
+                    process,
+                    Outcome.DAMAGED if damage else Outcome.SOUND,
+                    counts=message["counts"],
+                    damage=damage,
+                    damage_count=message["damage_count"],
+                )
+
+    def _end(self, process: "subprocess.Popen[bytes]", outcome: Outcome, **values: Any) -> None:
+        """End the check of `process`. A check that has ended stays as it is."""
+        self._set(process, outcome=outcome, ended_ms=self._now_ms(), **values)
+
+    def _set(self, process: "subprocess.Popen[bytes]", **values: Any) -> None:
+        if process is self._process and self._latest is not None and self._latest.is_running:
+            self._latest = replace(self._latest, **values)
