@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import (
-    HEADER_LENGTH,
     BatchHeader,
     BatchTooLargeError,
     Codec,
@@ -234,8 +233,7 @@ class BatchValidation:
         await asyncio.to_thread(self._slow_pool.shutdown)
 
     def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
-        """Return whether the validation costs less than the handover to a thread, as for headers
-        only."""
+        """Return whether validation costs less than the handover to a thread, as for headers."""
         left = self._limits.inline_bytes_max
         for batch in batches:
             if batch.encrypted_by or batch.compression is not None:
@@ -360,7 +358,7 @@ class BatchValidation:
         pending, limits = batch.pending, self._limits
         where = f"{pending.topic_name}-{pending.partition.partition}"
         most = limits.batch_decompressed_bytes_max
-        payload = pending.data[HEADER_LENGTH : header.size_bytes]
+        payload = pending.data[record_batch.HEADER_LENGTH : header.size_bytes]
         raw = len(payload)
         if header.codec != Codec.NONE:
             raw = decompressed_bytes_at_most(header.codec, payload, max_bytes=most)
@@ -376,7 +374,7 @@ class BatchValidation:
     def _check_records(self, batch: UncheckedBatch, rules: RecordRules) -> int:
         pending, header = batch.pending, batch.pending.header
         where = f"{pending.topic_name}-{pending.partition.partition}"
-        payload = pending.data[HEADER_LENGTH : header.size_bytes]
+        payload = pending.data[record_batch.HEADER_LENGTH : header.size_bytes]
         if header.codec == Codec.NONE:
             return check_records(pending.data, header, rules, where)
         needed = decompressed_bytes_at_most(header.codec, payload, max_bytes=rules.max_bytes)
