@@ -170,8 +170,9 @@ def response_steps(
         else:
             writer.data += topic
         writer.array_length(len(partitions))
-        for result in partitions:
-            _write_partition(writer, version, result)
+        partitions.reverse()
+        while partitions:  # freeing very many results at once takes milliseconds
+            _write_partition(writer, version, partitions.pop())
             yield 1
         writer.tags()
     writer.int32(throttle_ms)

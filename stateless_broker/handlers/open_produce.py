@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
@@ -36,6 +36,8 @@ RETRIED = frozenset(
     }
 )
 """Errors after which clients send the batch again with the same sequence."""
+DROPPED_AT_ONCE = 50
+"""Partitions of a large request that are freed in one step."""
 TOPIC_CHARS_KEPT = 249
 """The longest topic name in Kafka. Refusals for longer names are not remembered."""
 TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
@@ -148,23 +150,19 @@ class OpenProduce:
             return
         if self._due is not None:
             self._due.discard(self)
+        if self._sliced is not None:
+            self._sliced.spawn(self._respond_in_slices(self._sliced, answer, unsettled), answer)
+            return
         outcomes = [outcome or unsettled for outcome in self._outcomes]
         answer.errors = [each.error for each in outcomes if each.error is not ErrorCode.none]
         if self._wire.acks == 0:
-            if answer.errors:
-                answer.close("a Produce with acks=0 failed; it has no response for the error")
-            else:
-                answer.send([])
+            _respond_to_acks_0(answer)
             return
-        header = self._header
-        results = self._results(outcomes)
-        if self._sliced is not None:
-            self._sliced.spawn(self._respond_in_slices(answer, results), answer)
-            return
+        header, results = self._header, self._results(outcomes)
         body = produce.write_response(header.api_version, results, throttle_ms=answer.throttle_ms)
         answer.send([response_header(header), body])
 
-    def _results(self, outcomes: Sequence[BatchOutcome]) -> Iterator[produce.ProduceResult]:
+    def _results(self, outcomes: Iterable[BatchOutcome]) -> Iterator[produce.ProduceResult]:
         for part, outcome, append_time in zip(
             self._wire.partitions, outcomes, self._times, strict=True
         ):
@@ -183,16 +181,50 @@ class OpenProduce:
             )
 
     async def _respond_in_slices(
-        self, answer: ResponseSlot, results: Iterator[produce.ProduceResult]
+        self, sliced: SlicedWork, answer: ResponseSlot, unsettled: BatchOutcome
     ) -> None:
-        assert self._sliced is not None
-        header = self._header
-        writer = FrameWriter(flexible=header.api_version >= produce.FLEXIBLE_FROM)
-        steps = produce.response_steps(
-            writer, header.api_version, results, throttle_ms=answer.throttle_ms
-        )
-        await self._sliced.turns.work(steps)
-        answer.send([response_header(header), writer.data])
+        turns, header = sliced.turns, self._header
+        errors = list[ErrorCode]()
+        outcomes = _with_errors(self._outcomes.copy(), unsettled, errors)
+        if self._wire.acks == 0:
+            await turns.work(1 for _ in outcomes)
+            answer.errors = errors
+            _respond_to_acks_0(answer)
+        else:
+            writer = FrameWriter(flexible=header.api_version >= produce.FLEXIBLE_FROM)
+            results, throttle_ms = self._results(outcomes), answer.throttle_ms
+            await turns.work(
+                produce.response_steps(writer, header.api_version, results, throttle_ms=throttle_ms)
+            )
+            answer.errors = errors
+            answer.send([response_header(header), writer.data])
+        if not self._wanted:
+            await turns.work(_dropped(self._wire.partitions))
+
+
+def _respond_to_acks_0(answer: ResponseSlot) -> None:
+    if answer.errors:
+        answer.close("a Produce with acks=0 failed; it has no response for the error")
+    else:
+        answer.send([])
+
+
+def _with_errors(
+    outcomes: Iterable[BatchOutcome | None], unsettled: BatchOutcome, errors: list[ErrorCode]
+) -> Iterator[BatchOutcome]:
+    """Yield `outcomes`, with `unsettled` for None. Adds the codes of failures to `errors`."""
+    for outcome in outcomes:
+        found = outcome or unsettled
+        if found.error is not ErrorCode.none:
+            errors.append(found.error)
+        yield found
+
+
+def _dropped(partitions: list[produce.ProducePartitionData]) -> Iterator[int]:
+    """Drop all partitions in steps. Freeing very many objects at once takes milliseconds."""
+    while partitions:
+        del partitions[-DROPPED_AT_ONCE:]
+        yield DROPPED_AT_ONCE
 
 
 class Deadlines:

@@ -4,13 +4,18 @@ A full collection visits every object. With 5,000 groups and their offsets, this
 which nobody is answered. With the default thresholds, every third ListGroups caused a full
 collection. A broker frees its objects by reference counts. Cycles are few and small (tasks,
 exceptions), so they may wait.
+
+A middle collection visits the objects of the young collections since the last one. With at most
+6,000 objects, a middle collection takes 1 to 2 ms. A large request makes hundreds of thousands of
+objects. With 55,000 objects in each middle collection, it blocked the event loop for 13 ms at a
+time.
 """
 
 import gc
 
-YOUNG_OBJECTS = 5_000
-YOUNG_ROUNDS = 10
-MIDDLE_ROUNDS = 1_000
+YOUNG_OBJECTS = 1_000
+YOUNG_ROUNDS = 5
+MIDDLE_ROUNDS = 10_000
 """A full collection comes after 50 million objects that were made and not dropped, at most."""
 
 
