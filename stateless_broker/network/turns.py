@@ -1,8 +1,8 @@
 """Runs long work on the event loop in slices.
 
-Invariants: after each slice, the event loop handles all waiting events. Between two rounds of
-events, at most one long task gets a slice. Long tasks take turns in the order of their requests.
-Work shorter than a slice never waits.
+Invariants: after each slice, the event loop handles `ROUNDS` rounds of events. Between these
+rounds, no long task gets a slice. Long tasks take turns in the order of their requests. Work
+shorter than a slice never waits.
 
 A slice ends after `SLICE_S` seconds or `SLICE_UNITS` units of work, whichever comes first. A
 Produce request needs about fifteen rounds of events, so slices must be short. In a simulation, no
@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 SLICE_UNITS = 1_000
 """A unit is a few microseconds: one partition or one name of a response."""
 SLICE_S = 0.0005
+ROUNDS = 4
+"""Rounds of events after a slice. A round without events takes about 10 µs."""
 
 
 class Turns:
@@ -25,7 +27,7 @@ class Turns:
         self.now_s = now_s
         self._lock = asyncio.Lock()
         self.slices = 0
-        """Slices that started after a round of events."""
+        """Slices that started after rounds of events."""
 
     async def work(self, steps: Iterable[int]) -> None:
         """Run `steps` to the end. Each step does some work and yields its units."""
@@ -36,7 +38,8 @@ class Turns:
     async def next(self) -> None:
         """Wait until it is the caller's turn again."""
         async with self._lock:
-            await asyncio.sleep(0)
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
         self.slices += 1
 
 
