@@ -22,6 +22,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+download_s=900 # time limit of a download
+build_s=2700   # time limit of a build, which may run beside all tests
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
 # shellcheck source=scripts/pins.sh
 source scripts/pins.sh
@@ -164,7 +166,7 @@ go_build() {
     local path answer source
     path="$(where "$1")"
     mkdir -p "$(dirname "$path")"
-    if ! answer="$(cd / && go mod download -json "$2@$3")"; then
+    if ! answer="$(cd / && limited go mod download -json "$2@$3")"; then
         refuse "$1" "its source could not be fetched"
         return
     fi
@@ -173,7 +175,7 @@ go_build() {
         return
     fi
     source="$(go_field Dir <<<"$answer")"
-    if ! CGO_ENABLED=0 logged nice -n 10 go -C "$source" build -mod=readonly -buildvcs=false \
+    if ! CGO_ENABLED=0 limit_s="$build_s" logged nice -n 10 go -C "$source" build -mod=readonly -buildvcs=false \
         -trimpath -ldflags "-s -w" -o "$path.building" "$5"; then
         refuse "$1" "its build failed"
         return
@@ -188,7 +190,7 @@ install_go-client() {
     local path
     path="$(where go-client)"
     mkdir -p "$(dirname "$path")"
-    if ! CGO_ENABLED=0 logged nice -n 10 go -C "$go_client" build -mod=readonly -buildvcs=false \
+    if ! CGO_ENABLED=0 limit_s="$build_s" logged nice -n 10 go -C "$go_client" build -mod=readonly -buildvcs=false \
         -trimpath -ldflags "-s -w" -o "$path.building" .; then
         refuse go-client "its build failed"
         return
@@ -328,13 +330,28 @@ sha256_of() {
         xargs -0 sha256sum | sha256sum | cut -d' ' -f1)
 }
 
+# Prints the end of the output of a command that fails. A command that takes longer than $limit_s is
+# ended, and tried once more: a connection may have stalled. No process that stays behind keeps the lock.
 logged() {
     local log status=0
     log="$(mktemp)"
-    "$@" >"$log" 2>&1 || status=$?
+    for _ in first second; do
+        status=0
+        limited "$@" >"$log" 2>&1 9>&- || status=$?
+        [ "$status" = 124 ] || break
+        echo "install: ended after ${limit_s:-$download_s} s: $*" >>"$log"
+    done
     [ "$status" = 0 ] || tail -n 20 "$log" >&2
     rm -f "$log"
     return "$status"
+}
+
+limited() {
+    if command -v timeout >/dev/null; then
+        timeout --kill-after=10 "${limit_s:-$download_s}" "$@"
+    else
+        "$@"
+    fi
 }
 
 # One installation at a time; whoever comes second waits, and finds it done.
