@@ -22,8 +22,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-download_s=900 # time limit of a download
-build_s=2700   # time limit of a build, which may run beside all tests
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}"
 # shellcheck source=scripts/pins.sh
 source scripts/pins.sh

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034  # scripts/install.sh uses the variables
-# Versions, checksums and lists of the programs that scripts/install.sh installs.
+# Versions, checksums and lists of the programs that scripts/install.sh installs, and time limits.
 
 minio_version="v0.0.0-20260212201848-7aac2a2c5b7c"
 minio_sum="h1:/qdoYujxF5MBLDMVLeiYJ/7fBa1HikX39Dvzb9Ji8pA="
@@ -25,3 +25,5 @@ maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 supply_tools_need="scripts/supply_tools.txt"
 build_tools_need="scripts/build_tools.txt"
 go_client="tests/servers/go_client"
+download_s=900 # time limit of a download
+build_s=2700   # time limit of a build, which may run beside all tests
