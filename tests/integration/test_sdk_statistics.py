@@ -27,9 +27,10 @@ def test_a_producer_has_statistics(log: Log, topic: Topic[bytes, str]) -> None:
             deadline.check()
             producer.send(topic, "one").result()
             found = producer.statistics
-            if found is not None and any(row.rtt_mean_ms for row in found.brokers):
+            if found is None or not found.sent_records:  # the first ones precede all answers
+                continue
+            if any(row.rtt_mean_ms for row in found.brokers):
                 break
-    assert found.sent_records > 0
     assert found.sent_bytes > 0
     assert any(row.is_connected and row.node_id is not None for row in found.brokers)
     assert {row.topic for row in found.partitions} == {topic.name}
