@@ -45,8 +45,8 @@ BucketlogError                 code, retriable, remedy
 ├── ClusterStartError          the embedded cluster did not start, or a process of it ended
 ├── SharedClusterError         as another test worker saw it
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
-├── CheckRefusedError          retriable: a check of the log runs, or has just ended
-├── OtherOriginError           only a page of the console may send the request
+├── CheckRefusedError          retriable: a check of the log runs, or has just ended: wait
+├── OtherOriginError           no page of the console sent the request: use the page's button
 ├── PagesBusyError             retriable: the console computes as many pages as it may
 ├── NotDecodedError            a value on a page of the console has no schema, or does not fit it
 ├── UnknownSchemaError         the console's decoding process needs the schema with the request

@@ -3,8 +3,8 @@
 Invariants: a page is computed in a thread, at most `pages_in_flight_max` threads work at a time,
 and a request that gets none in time is answered with 503; every response has a
 Content-Security-Policy without inline scripts and styles; templates escape every value; no request
-changes the log. POST requests start and stop checks of the log, and only the console's own pages
-may send them.
+changes the log. POST requests start and stop checks of the log. The console refuses POST requests
+that its pages did not send.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -45,7 +45,7 @@ RETRY_AFTER_S = 2
 
 
 class OtherOriginError(BucketlogError):
-    """A request to act that does not come from a page of this console."""
+    """No page of this console sent the POST request."""
 
     code = "OTHER_ORIGIN"
 
@@ -100,7 +100,7 @@ ACTIONS: Mapping[str, tuple[str, Action]] = {
     "verify/start": ("verify", start_check),
     "verify/stop": ("verify", stop_check),
 }
-"""By path: the page that an action belongs to, and the action."""
+"""By path: the page to which an action belongs, and the function that acts."""
 
 
 def environment() -> Environment:
@@ -165,7 +165,8 @@ class Endpoints:
         return respond
 
     def action(self, name: str, act: Action) -> Callable[[Request], Awaitable[Response]]:
-        """Act, then show the page `name`. The content of the request is not read."""
+        """Return an endpoint that calls `act`, then redirects to the page `name`. The endpoint does
+        not read the body of the request."""
 
         def work(request: Request) -> Response:
             _check_origin(request)

@@ -1,7 +1,7 @@
-"""Checks of the whole log, each in a process of limited memory, with its progress.
+"""Runs checks of the whole log, each in a process of limited memory, and follows their progress.
 
-Invariants: at most one check runs. The next check begins only some time after the end of the last
-one. A check ends when somebody stops it, and with the console.
+Invariants: at most one check runs. After the end of a check, no other check starts for
+`interval_ms`. A running check ends when somebody stops the check, or when the console ends.
 """
 
 import json
@@ -20,7 +20,7 @@ LINE_BYTES_MAX = 4 * 1024 * 1024
 
 
 class CheckRefusedError(BucketlogError):
-    """A check runs, or has just ended."""
+    """A check cannot start, because another check runs or has just ended."""
 
     code = "CHECK_REFUSED"
     retriable = True
@@ -36,9 +36,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogCheck:
-    """A check at one moment. `of` is the number of objects to check as far as they are listed.
-    `counts` are the figures of `VerifyReport`, and `damage` has the first places of
-    `damage_count`. Times are in milliseconds of the console's clock."""
+    """The state of a check at one moment. Times are in milliseconds of the console's clock.
+
+    `checked` counts the checked objects, and `of` the objects that were listed so far. `counts` has
+    the figures of `VerifyReport`, or is None without a report. `damage` has the first of the
+    `damage_count` damaged places. `error` says why the check failed."""
 
     begun_ms: int
     ended_ms: int | None = None
@@ -56,8 +58,9 @@ class LogCheck:
 
 
 class LogChecks:
-    """`command` starts the process of a check (`verify_program`). `interval_ms` is the time from
-    the end of a check to the next. Several threads may use it."""
+    """Starts, follows and stops checks. `command` starts the process of a check
+    (`verify_program`). `interval_ms` is the least time from the end of a check to the start of the
+    next check. Several threads may use one instance."""
 
     def __init__(self, command: Sequence[str], *, interval_ms: int, now_ms: WallClock) -> None:
         self._command = command
@@ -70,11 +73,12 @@ class LogChecks:
 
     @property
     def latest(self) -> LogCheck | None:
-        """The running check, or the last one; None before the first."""
+        """The running check, or the last check; None before the first check."""
         return self._latest
 
     def start(self) -> None:
-        """Raises `CheckRefusedError`."""
+        """Start a check. Raises `CheckRefusedError` if a check runs, or ended less than
+        `interval_ms` ago."""
         with self._lock:
             self._refuse_soon()
             self._process = subprocess.Popen(
@@ -122,15 +126,15 @@ class LogChecks:
             try:
                 while line := lines.readline(LINE_BYTES_MAX):
                     self._take(process, json.loads(line))
-            except (ValueError, RecursionError):  # a line that is too long, or is cut off
+            except (ValueError, RecursionError):  # not JSON, cut off, or too deeply nested
                 process.kill()
         code = process.wait()
         with self._lock:
             self._end(
                 process,
                 Outcome.FAILED,
-                error=f"its process ended with exit status {code}. If it needs more memory, raise "
-                "BUCKETLOG_CONSOLE_VERIFY_MEMORY_BYTES_MAX.",
+                error=f"the process ended with exit status {code}. If the check needs more memory, "
+                "raise BUCKETLOG_CONSOLE_VERIFY_MEMORY_BYTES_MAX.",
             )
 
     def _take(self, process: "subprocess.Popen[bytes]", message: Mapping[str, Any]) -> None:
@@ -150,7 +154,7 @@ class LogChecks:
                 )
 
     def _end(self, process: "subprocess.Popen[bytes]", outcome: Outcome, **values: Any) -> None:
-        """End the check of `process`. A check that has ended stays as it is."""
+        """End the check of `process`. If the check has already ended, change nothing."""
         self._set(process, outcome=outcome, ended_ms=self._now_ms(), **values)
 
     def _set(self, process: "subprocess.Popen[bytes]", **values: Any) -> None:

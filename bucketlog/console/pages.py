@@ -74,7 +74,7 @@ class FiguresMemo(Generic[T]):
 class Console:
     """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
-    verify the whole log, where the console may start them."""
+    runs checks of the whole log, and is None if the console may not run them."""
 
     bucket: SyncBucket
     place: str

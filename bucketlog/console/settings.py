@@ -79,7 +79,7 @@ class ConsoleSettings(BaseSettings):
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
     verify_interval_ms: int = Field(
-        default=60_000, ge=0, description="time from the end of a check of the log to the next one"
+        default=60_000, ge=0, description="shortest pause between two checks of the log"
     )
     verify_memory_bytes_max: int = Field(
         default=2048 * MIB, ge=1, description="address space of the process that checks the log"

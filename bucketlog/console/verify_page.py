@@ -1,4 +1,4 @@
-"""What the page Verify shows: what a check of the log reads, and the progress of the latest."""
+"""Computes the page Verify: the objects that a check reads, and the state of the latest check."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ LABELS: Mapping[str, str] = {
     "void": "Objects after a seal, never part of the log",
     "unreferenced": "Tier objects that no tier names",
 }
-"""By figure of `VerifyReport`."""
+"""The label of each figure of `VerifyReport`."""
 
 
 def verify(console: Console, query: PageQuery) -> Values:
@@ -44,7 +44,7 @@ def verify(console: Console, query: PageQuery) -> Values:
 
 
 def start_check(console: Console) -> None:
-    """Raises `CheckRefusedError`."""
+    """Start a check. Raises `CheckRefusedError` if a check runs, or has just ended."""
     checks_of(console).start()
 
 
@@ -53,9 +53,9 @@ def stop_check(console: Console) -> None:
 
 
 def checks_of(console: Console) -> LogChecks:
-    """Raises `ConfigurationError` if this console makes no checks."""
+    """Return the checks. Raises `ConfigurationError` if this console runs no checks."""
     if console.checks is None:
         raise ConfigurationError(
-            "this console checks no log", remedy="use `bucketlog segment verify`"
+            "this console cannot check the log", remedy="use `bucketlog segment verify`"
         )
     return console.checks

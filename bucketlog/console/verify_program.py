@@ -2,9 +2,10 @@
 
     python -m bucketlog.console.verify_program PLACE MEMORY_BYTES DAMAGE_MAX
 
-The process writes lines of JSON: its progress, then the report or an error. Invariants: the process
-uses at most MEMORY_BYTES of address space. It changes nothing in the bucket. It ends at its next
-progress if nobody reads its output any more.
+PLACE is the URL of the bucket. The report has at most DAMAGE_MAX damaged places. The process writes
+lines of JSON: its progress, then the report or an error. Invariants: the process uses at most
+MEMORY_BYTES of address space. It changes nothing in the bucket. If nobody reads its output any
+more, the process ends when it writes the next line.
 """
 
 import json
@@ -23,13 +24,13 @@ from bucketlog.log_format.errors import BucketlogError
 from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
 PROGRESS_S = 0.2
-"""Time between two lines of progress."""
+"""Time between two lines of progress while objects are checked."""
 COUNTS = tuple(each.name for each in fields(VerifyReport) if each.name != "damage")
 Send = Callable[[Mapping[str, Any]], None]
 
 
 class Progress:
-    """Sends the numbers of objects that are listed and checked. `now_s` is a monotonic clock."""
+    """Sends the numbers of listed and checked objects. `now_s` is a monotonic clock in seconds."""
 
     def __init__(self, send: Send, now_s: Callable[[], float]) -> None:
         self._send = send
@@ -38,7 +39,8 @@ class Progress:
         self._next_s = 0.0
 
     def listed(self, objects: int) -> Callable[[], None]:
-        """Note more objects to check. Returns what is to be called after each."""
+        """Add `objects` to the number of listed objects. Return a function to call after each
+        checked object."""
         self._of += objects
         self._say()
         return self._count
@@ -54,7 +56,7 @@ class Progress:
 
 
 def report_line(report: VerifyReport, damage_max: int) -> dict[str, Any]:
-    """Return the report as JSON, with the first `damage_max` damaged places."""
+    """Return the report as a value for JSON, with the first `damage_max` damaged places."""
     return {
         "counts": {name: getattr(report, name) for name in COUNTS},
         "damage": [[each.key, each.position, each.reason] for each in report.damage[:damage_max]],

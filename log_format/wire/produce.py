@@ -171,7 +171,7 @@ def response_steps(
             writer.data += topic
         writer.array_length(len(partitions))
         partitions.reverse()
-        while partitions:  # freeing very many results at once takes milliseconds
+        while partitions:  # freeing all results at once would take milliseconds
             _write_partition(writer, version, partitions.pop())
             yield 1
         writer.tags()

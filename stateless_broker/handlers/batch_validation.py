@@ -233,7 +233,7 @@ class BatchValidation:
         await asyncio.to_thread(self._slow_pool.shutdown)
 
     def _is_cheap(self, batches: Sequence[UncheckedBatch]) -> bool:
-        """Return whether validation costs less than the handover to a thread, as for headers."""
+        """Return whether validation without a thread is cheaper, as it is for headers only."""
         left = self._limits.inline_bytes_max
         for batch in batches:
             if batch.encrypted_by or batch.compression is not None:

@@ -37,7 +37,7 @@ RETRIED = frozenset(
 )
 """Errors after which clients send the batch again with the same sequence."""
 DROPPED_AT_ONCE = 50
-"""Partitions of a large request that are freed in one step."""
+"""Number of partitions of a large request that one step frees."""
 TOPIC_CHARS_KEPT = 249
 """The longest topic name in Kafka. Refusals for longer names are not remembered."""
 TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
@@ -212,7 +212,7 @@ def _respond_to_acks_0(answer: ResponseSlot) -> None:
 def _with_errors(
     outcomes: Iterable[BatchOutcome | None], unsettled: BatchOutcome, errors: list[ErrorCode]
 ) -> Iterator[BatchOutcome]:
-    """Yield `outcomes`, with `unsettled` for None. Adds the codes of failures to `errors`."""
+    """Yield `outcomes`, with `unsettled` in place of None. Add codes of failures to `errors`."""
     for outcome in outcomes:
         found = outcome or unsettled
         if found.error is not ErrorCode.none:
@@ -221,7 +221,7 @@ def _with_errors(
 
 
 def _dropped(partitions: list[produce.ProducePartitionData]) -> Iterator[int]:
-    """Drop all partitions in steps. Freeing very many objects at once takes milliseconds."""
+    """Drop all partitions in steps, because freeing them at once would take milliseconds."""
     while partitions:
         del partitions[-DROPPED_AT_ONCE:]
         yield DROPPED_AT_ONCE

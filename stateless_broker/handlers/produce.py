@@ -57,7 +57,7 @@ ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 ZSTD_SINCE_VERSION = 7
 """KIP-110."""
 SMALL_PARTITIONS = 500
-"""Requests with at most about this many topics and partitions are handled at once."""
+"""Requests with at most about this many topics and partitions are not handled in slices."""
 STEP_PARTITIONS = 50
 """Larger requests are handled in steps of about this many topics and partitions."""
 UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)

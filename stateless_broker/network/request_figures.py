@@ -72,7 +72,7 @@ class RequestFigures:
             log_slow(answer, seconds, peer, principal, response_bytes)
 
     def failed(self, api_key: int, codes: Sequence[ErrorCode]) -> None:
-        """Count an error for each of `codes`, of which few differ. Their number may be 100,000."""
+        """Count an error for each of `codes`: up to 100,000 codes, with few different ones."""
         while codes:
             code, number = codes[0], codes.count(codes[0])
             self.errors[api_key, code] += number

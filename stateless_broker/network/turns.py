@@ -1,6 +1,6 @@
 """Runs long work on the event loop in slices.
 
-Invariants: after each slice, the event loop handles `ROUNDS` rounds of events. Between these
+Invariants: after each slice, the event loop handles `ROUNDS` rounds of events. During these
 rounds, no long task gets a slice. Long tasks take turns in the order of their requests. Work
 shorter than a slice never waits.
 
@@ -27,7 +27,7 @@ class Turns:
         self.now_s = now_s
         self._lock = asyncio.Lock()
         self.slices = 0
-        """Slices that started after rounds of events."""
+        """Number of slices that started after `ROUNDS` rounds of events."""
 
     async def work(self, steps: Iterable[int]) -> None:
         """Run `steps` to the end. Each step does some work and yields its units."""

@@ -5,10 +5,10 @@ which nobody is answered. With the default thresholds, every third ListGroups ca
 collection. A broker frees its objects by reference counts. Cycles are few and small (tasks,
 exceptions), so they may wait.
 
-A middle collection visits the objects of the young collections since the last one. With at most
-6,000 objects, a middle collection takes 1 to 2 ms. A large request makes hundreds of thousands of
-objects. With 55,000 objects in each middle collection, it blocked the event loop for 13 ms at a
-time.
+A collection of the middle generation visits all objects that were made since the last such
+collection and still exist. With at most 6,000 objects, the collection takes 1 to 2 ms. A large
+request makes hundreds of thousands of objects. With 55,000 objects in each collection, the
+collector blocked the event loop for up to 13 ms at a time.
 """
 
 import gc
@@ -16,7 +16,7 @@ import gc
 YOUNG_OBJECTS = 1_000
 YOUNG_ROUNDS = 5
 MIDDLE_ROUNDS = 10_000
-"""A full collection comes after 50 million objects that were made and not dropped, at most."""
+"""At most one full collection comes for each 50 million objects that were made and not dropped."""
 
 
 def collect_seldom() -> None:

@@ -1,4 +1,4 @@
-"""A plugin for pytest: how the files of the suite are shared out to worker processes."""
+"""Shares out the files of the suite to worker processes, as a plugin of pytest."""
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -6,15 +6,16 @@ from xdist.workermanage import WorkerController
 
 
 class SuiteScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist is not typed
-    """Files are shared out to workers, the files of `tests/spark` as one: a JVM for all. A test
-    whose worker ended is not run again: pytest-xdist would end every worker with such a test."""
+    """Shares out files to workers. One worker gets all files of `tests/spark`, so that one JVM
+    serves all of them. If a worker ends during a test, no other worker runs this test again. With
+    pytest-xdist's own scheduler, such a test would end one worker after another."""
 
     def _split_scope(self, nodeid: str) -> str:
         folder = "tests/spark/"
         return folder if nodeid.startswith(folder) else str(super()._split_scope(nodeid))
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """Returns the test that ran when the worker ended, or None after its last test."""
+        """Return the test that ran when the worker ended, or None after the worker's last test."""
         for tests in self.assigned_work[node].values():
             for nodeid, is_complete in tests.items():
                 if not is_complete:

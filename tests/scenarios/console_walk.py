@@ -129,7 +129,7 @@ def check_live(watched: WatchedPage, topic: str) -> None:
 
 
 def check_verification(watched: WatchedPage, report: VerifyReport) -> None:
-    """A person starts a check of the log, sees that the log is sound, and what was counted."""
+    """A person starts a check of the log. The page says that the log is sound, and shows counts."""
     page = watched.open("bucket")
     page.get_by_role("link", name="Verify the log").click()
     page.wait_for_url("**/verify")

@@ -1,4 +1,4 @@
-"""Checks of the whole log by the console: progress, outcomes, limits, and who may start them."""
+"""The console's checks of the whole log: progress, outcomes, limits, and who may start them."""
 
 import sys
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def bucket(place: str) -> Iterator[SyncBucket]:
 
 
 class Checks:
-    """`LogChecks` of a program, closed after the test."""
+    """Makes `LogChecks` of programs, and closes them after the test."""
 
     def __init__(self) -> None:
         self.clock = SteppedClock()
@@ -71,7 +71,7 @@ def checks() -> Iterator[Checks]:
 
 
 def ended(found: LogChecks) -> LogCheck:
-    """The check, once it has ended."""
+    """Wait for the end of the check, and return the check."""
     eventually(lambda: found.latest is not None and not found.latest.is_running)
     assert found.latest is not None
     return found.latest

@@ -240,7 +240,7 @@ async def test_a_failed_page_frees_its_slot() -> None:
 async def answer(
     app: ASGIApp, target: str, *, host: str = "localhost", method: str = "GET", origin: str = ""
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of a request. `origin` '': the request does not name its origin."""
+    """Return the response's status, headers and body. `origin` '': no `Origin` header is sent."""
     split, sent = urlsplit(target), list[Message]()
 
     async def receive() -> Message:

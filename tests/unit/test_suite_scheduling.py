@@ -1,4 +1,4 @@
-"""The suite outlives a test that hangs, and names that test."""
+"""The suite names a test that hangs, and runs the other tests."""
 
 import pytest
 

@@ -59,13 +59,13 @@
     });
   }
 
-  function again() { // while the server works for this page
+  function again() { // reads the results again while the server works on them
     const work = find("#results[data-again]");
     if (!work) return;
     setTimeout(async () => {
       if (!document.hidden) await show(location.href).catch(() => {});
       if (find("#results[data-again]")) again();
-      else location.reload(); // the button is another one now
+      else location.reload(); // the page has another button now
     }, Number(work.dataset.again));
   }
   again();
