@@ -47,7 +47,7 @@ from tests.rigs.patience import (
     eventually_async,
     let_pass_async,
 )
-from tests.rigs.unsure_sequencer import UnsureSequencer
+from tests.rigs.unsure_sequencer import UnsureSequencer, until_answered
 from tests.rigs.wire_client import Keyed, build_batch, decode_response, encode_request, fetch_values
 
 LATEST = -1
@@ -212,7 +212,7 @@ class Rig:
     async def start(self) -> None:
         await self.node.begin([1])
         self.writer = self.committer.writer
-        await self.node.serve()
+        await until_answered(self.node.serve)
         self.health.started = True
 
     @property
