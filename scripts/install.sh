@@ -344,9 +344,9 @@ logged() {
     return "$status"
 }
 
-limited() {
+limited() { # in the foreground, so that Ctrl-C ends the command, too
     if command -v timeout >/dev/null; then
-        timeout --kill-after=10 "${limit_s:-$download_s}" "$@"
+        timeout --foreground --kill-after=10 "${limit_s:-$download_s}" "$@"
     else
         "$@"
     fi
