@@ -203,8 +203,10 @@ class Node:
                 return answer
 
     async def serve(self) -> None:
-        """Have clients sent to this broker from now on."""
-        await self.membership.serve()
+        """Have clients sent to this broker from now on. Redis is waited for, if need be. Raises
+        `BucketlogError`."""
+        deadline = asyncio.get_running_loop().time() + self._settings.start_timeout_ms / 1000
+        await self._reach(BrokerPart.REDIS, deadline, self.membership.serve)
 
     async def hand_over(self) -> None:
         """Send clients to the other brokers: those brokers do so first, then this one, too. So

@@ -11,6 +11,7 @@ from redis import Redis
 from bucketlog.log_format.errors import ClusterInUseError
 from bucketlog.metadata.sequencer.redis_keys import key_prefix
 from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
+from bucketlog.stateless_broker.health import BrokerPart
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.faulty import BucketVerb, ScriptedFaults
 from tests.rigs.broker_rig import HELD, Rig, create_topic, end_of, outcome, produce, send, until
@@ -49,6 +50,19 @@ async def test_brokers_that_start_together_share_one_epoch(brokers: Brokers) -> 
         await until(partial(knows_topic, rig))
         assert await produce(rig, b"%d" % at) == (NONE, at)
     assert await end_of(rigs[0]) == 3
+
+
+async def test_a_broker_serves_even_if_redis_answers_its_first_heartbeat_too_late(
+    brokers: Brokers,
+) -> None:
+    rig = brokers.add()
+    await rig.node.begin([1])
+    rig.fall_silent()  # only `serve` sends heartbeats now
+    rig.sequencer.lose_answer(Ask.HEARTBEAT)
+    await rig.node.serve()
+    assert rig.sequencer.lost == 1
+    assert rig.membership.me.serves
+    assert not rig.health.is_degraded(BrokerPart.REDIS)
 
 
 async def test_a_claim_of_a_dead_broker_is_passed_over(brokers: Brokers) -> None:

@@ -47,7 +47,7 @@ from tests.rigs.patience import (
     eventually_async,
     let_pass_async,
 )
-from tests.rigs.unsure_sequencer import UnsureSequencer, until_answered
+from tests.rigs.unsure_sequencer import UnsureSequencer
 from tests.rigs.wire_client import Keyed, build_batch, decode_response, encode_request, fetch_values
 
 LATEST = -1
@@ -60,7 +60,7 @@ USUAL = {
     "put_retry_ms": 20,
     "log_message_timestamp_after_max_ms": 2**63 - 1,
     "log_retention_check_interval_ms": 0,
-    "start_timeout_ms": 0,
+    "start_timeout_ms": 60_000,
 }
 """Retention is off: tests write records of 2023."""
 STAYS = {
@@ -212,7 +212,7 @@ class Rig:
     async def start(self) -> None:
         await self.node.begin([1])
         self.writer = self.committer.writer
-        await until_answered(self.node.serve)
+        await self.node.serve()
         self.health.started = True
 
     @property

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio import Redis
@@ -11,7 +11,6 @@ from bucketlog.log_format.errors import SequencerUnavailableError
 from bucketlog.metadata.sequencer.client import Sequencer
 from bucketlog.metadata.sequencer.requests import VisibleSegment
 from bucketlog.metadata.sequencer.scripts import SequencerVerb as SequencerVerb
-from tests.rigs.patience import Deadline
 
 
 class UnsureSequencer(Sequencer):
@@ -92,13 +91,3 @@ class UnsureSequencer(Sequencer):
             self.lost += 1
             raise SequencerUnavailableError("injected: the answer was lost")
         return answer
-
-
-async def until_answered(call: Callable[[], Awaitable[None]]) -> None:
-    """Repeat the call until Redis answers: on a busy machine, Redis may answer too late."""
-    deadline = Deadline("Redis does not answer")
-    while True:
-        try:
-            return await call()
-        except SequencerUnavailableError:
-            await deadline.pause_async()
