@@ -1,16 +1,22 @@
 """`bucketlog console`: pages about a log, in a browser, from the bucket alone."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bucketlog.cli.options import BucketUrl, EncryptionKeyFile, SafetyAgeMs, safety_age
 from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
+from bucketlog.cli.security import given_client_config, given_security, secured
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import note, say
+
+if TYPE_CHECKING:
+    from bucketlog.console.cluster_access import ClusterAccess
 
 DEFAULT_PORT = 9644
 
 
+@secured
 def console(
     bucket: BucketUrl,
     host: Annotated[
@@ -48,6 +54,24 @@ def console(
     ] = None,
     registry_auth: RegistryAuth = None,
     registry_ca_file: RegistryCaFile = None,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap",
+            "-b",
+            envvar="BUCKETLOG_CONSOLE_BOOTSTRAP",
+            metavar="HOST:PORT",
+            help="Address of a broker of this bucket, for members of groups and for changes.",
+        ),
+    ] = None,
+    changes: Annotated[
+        bool,
+        typer.Option(
+            "--changes",
+            envvar="BUCKETLOG_CONSOLE_CHANGES",
+            help="Let pages change topics and groups, and produce records. Needs --bootstrap.",
+        ),
+    ] = False,
     safety_age_ms: SafetyAgeMs = None,
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
@@ -57,7 +81,8 @@ def console(
     from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
     if host not in ("127.0.0.1", "::1", "localhost"):
-        note(f"everyone who reaches {host}:{port} can read this log: the pages have no login")
+        can = "read and change" if changes else "read"
+        note(f"everyone who reaches {host}:{port} can {can} this log: the pages have no login")
     if host in ("0.0.0.0", "::") and not allowed_host:
         note("browsers may only call localhost: name other hosts with --allowed-host")
     serve_console(
@@ -73,4 +98,32 @@ def console(
         )
         if registry_url
         else None,
+        cluster=_cluster(bootstrap, may_change=changes),
+    )
+
+
+def _cluster(bootstrap: str | None, *, may_change: bool) -> "ClusterAccess | None":
+    """The connection to brokers; None without `bootstrap`. Raises `ConfigurationError`."""
+    from bucketlog.client.log import connect
+    from bucketlog.console.cluster_access import ClusterAccess
+    from bucketlog.console.settings import ConsoleSettings
+
+    if bootstrap is None:
+        if may_change:
+            raise ConfigurationError(
+                "--changes without --bootstrap", remedy="add --bootstrap HOST:PORT of a broker"
+            )
+        return None
+    security, config = given_security(), given_client_config()
+    timeout_s = ConsoleSettings().broker_ms_max / 1000
+    return ClusterAccess(
+        lambda: connect(
+            bootstrap,
+            client_id="bucketlog-console",
+            timeout_s=timeout_s,
+            security=security,
+            config=config,
+        ),
+        bootstrap=bootstrap,
+        may_change=may_change,
     )

@@ -167,6 +167,27 @@ class ClusterAdmin:
             for name, topic in sorted(found.items())
         ]
 
+    def leaders(self) -> dict[tuple[str, int], int]:
+        """Return the leader of each partition, as one broker names it.
+
+        Returns:
+            Numbers of brokers by topic and partition. A partition without a leader is missing.
+
+        Raises:
+            LogError: If no broker answers.
+
+        Examples:
+            >>> log.cluster.leaders()
+            {('orders', 0): 0}
+        """
+        found = self._admin.metadata(None, "listing leaders").topics
+        return {
+            (name, number): partition.leader
+            for name, topic in sorted(found.items())
+            for number, partition in sorted(topic.partitions.items())
+            if partition.leader >= 0
+        }
+
     def partition_bytes(self, topic: str | None = None) -> dict[tuple[str, int], int] | None:
         """Return the stored bytes of each partition, in the log and its tiers.
 

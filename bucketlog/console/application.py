@@ -2,9 +2,9 @@
 
 Invariants: a page is computed in a thread, at most `pages_in_flight_max` threads work at a time,
 and a request that gets none in time is answered with 503; every response has a
-Content-Security-Policy without inline scripts and styles; templates escape every value; no request
-changes the log. POST requests start and stop checks of the log. The console refuses POST requests
-that its pages did not send.
+Content-Security-Policy without inline scripts and styles; templates escape every value; GET
+requests change nothing. POST requests start and stop checks, and change the log by way of brokers.
+The console refuses POST requests that its pages did not send.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -25,16 +25,22 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bucketlog.console import figures_text, message_pages, pages
+from bucketlog.console.access_page import access
+from bucketlog.console.brokers_page import brokers
 from bucketlog.console.bucket_page import bucket
+from bucketlog.console.change_page import change_form, change_plan, change_result
 from bucketlog.console.cost_page import cost
+from bucketlog.console.group_page import group
 from bucketlog.console.log_checks import CheckRefusedError
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
+from bucketlog.console.pending_plans import PlanGoneError
+from bucketlog.console.transactions_page import transactions
 from bucketlog.console.verify_page import start_check, stop_check, verify
 from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
-from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 from bucketlog.log_format.printable import printable
 
 FOLDER = Path(__file__).parent
@@ -42,6 +48,8 @@ THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "bucketlog-theme"
 COOKIE_AGE_S = 365 * 86_400
 RETRY_AFTER_S = 2
+FORM = "application/x-www-form-urlencoded"
+FORM_FIELDS_MAX = 20
 
 
 class OtherOriginError(BucketlogError):
@@ -50,11 +58,16 @@ class OtherOriginError(BucketlogError):
     code = "OTHER_ORIGIN"
 
 
+class BadFormError(ConfigurationError):
+    """The body of a POST request is not a form, or is too large."""
+
+
 STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
     (UnknownNameError, HTTPStatus.NOT_FOUND),
     (ConfigurationError, HTTPStatus.BAD_REQUEST),
     (OtherOriginError, HTTPStatus.FORBIDDEN),
     (CheckRefusedError, HTTPStatus.CONFLICT),
+    (PlanGoneError, HTTPStatus.CONFLICT),
     (KeyRefusedError, HTTPStatus.FORBIDDEN),
     (SealedRecordsError, HTTPStatus.FORBIDDEN),
     (PagesBusyError, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -77,13 +90,17 @@ SECURITY_HEADERS = {
 Page: TypeAlias = Callable[[Console, PageQuery], Values]
 Action: TypeAlias = Callable[[Console], None]
 NAVIGATION = (
-    ("overview", "", "Overview"),
-    ("topics", "topics", "Topics"),
-    ("messages", "messages", "Messages"),
-    ("groups", "groups", "Groups"),
-    ("bucket", "bucket", "Bucket"),
-    ("cost", "cost", "Cost"),
+    ("overview", "", "Overview", "o"),
+    ("topics", "topics", "Topics", "t"),
+    ("messages", "messages", "Messages", "m"),
+    ("groups", "groups", "Groups", "g"),
+    ("transactions", "transactions", "Transactions", "x"),
+    ("bucket", "bucket", "Bucket", "b"),
+    ("cost", "cost", "Cost", "c"),
+    ("brokers", "brokers", "Brokers", "r"),
+    ("access", "access", "Access", "a"),
 )
+"""Name, path and label of a page, and the key that opens it after `g`."""
 PAGES: Mapping[str, tuple[str, Page]] = {
     "overview": ("", pages.overview),
     "topics": ("topics", pages.topics),
@@ -91,16 +108,25 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "messages": ("messages", message_pages.messages),
     "record": ("record", message_pages.record),
     "groups": ("groups", pages.groups),
-    "group": ("group", pages.group),
+    "group": ("group", group),
+    "transactions": ("transactions", transactions),
     "bucket": ("bucket", bucket),
     "verify": ("verify", verify),
     "cost": ("cost", cost),
+    "brokers": ("brokers", brokers),
+    "access": ("access", access),
+    "change": ("change", change_form),
 }
 ACTIONS: Mapping[str, tuple[str, Action]] = {
     "verify/start": ("verify", start_check),
     "verify/stop": ("verify", stop_check),
 }
 """By path: the page to which an action belongs, and the function that acts."""
+FORMS: Mapping[str, tuple[str, Page]] = {
+    "change": ("change.html", change_plan),
+    "change/apply": ("changed.html", change_result),
+}
+"""By path: the template of the response to a form of the page `change`, and its function."""
 
 
 def environment() -> Environment:
@@ -178,6 +204,29 @@ class Endpoints:
 
         return respond
 
+    def form(self, template: str, build: Page) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint that answers a form of the page `change`."""
+        bytes_max = self._console.settings.change_bytes_max
+
+        async def respond(request: Request) -> Response:
+            try:
+                _check_origin(request)
+                query = await _form_values(request, bytes_max)
+            except BucketlogError as error:
+                return self._error(request, "change", error)
+            work = partial(self._render_form, request, template, build, query)
+            return await self._answered(request, "change", work)
+
+        return respond
+
+    def _render_form(
+        self, request: Request, template: str, build: Page, query: PageQuery
+    ) -> Response:
+        values = build(self._console.for_page(), query)
+        error = values.get("error")
+        text = self._rendered(request, "change", template, {**values, "query": query})
+        return HTMLResponse(text, HTTPStatus.OK if error is None else _status(error))
+
     async def _answered(
         self, request: Request, name: str, work: Callable[[], Response]
     ) -> Response:
@@ -228,16 +277,51 @@ class Endpoints:
             "now_ms": self._console.now_ms(),
             "at": PAGES[name][0] + (f"?{request.url.query}" if request.url.query else ""),
             "limits": self._console.settings,
+            "may_change": self._console.may_change,
         }
         return self._environment.get_template(template).render({**shared, **values})
 
     def _error(self, request: Request, name: str, error: BucketlogError) -> Response:
-        status = next(found for kind, found in STATUSES if isinstance(error, kind))
-        values = {"error": error, "status": status, "view": None}
+        status = _status(error)
+        values: Values = {"error": error, "status": status, "view": None}
+        if request.method != "GET":
+            values["at"] = ""
         response = HTMLResponse(self._rendered(request, name, "error.html", values), status)
         if status is HTTPStatus.SERVICE_UNAVAILABLE:
             response.headers["retry-after"] = str(RETRY_AFTER_S)
         return response
+
+
+def _status(error: BucketlogError) -> HTTPStatus:
+    if isinstance(error, LogError) and not error.retriable:
+        return HTTPStatus.BAD_REQUEST  # the brokers refuse the values
+    return next(found for kind, found in STATUSES if isinstance(error, kind))
+
+
+async def _form_values(request: Request, bytes_max: int) -> PageQuery:
+    """The values of a form. Raises `BadFormError`."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+        raise BadFormError("the request has no form", remedy="use the form of the page")
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > bytes_max:
+            raise BadFormError(
+                f"the form has more than {bytes_max} bytes",
+                remedy="shorten its values, or raise BUCKETLOG_CONSOLE_CHANGE_BYTES_MAX",
+            )
+    try:
+        pairs = parse_qsl(
+            body.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=FORM_FIELDS_MAX,
+        )
+    except ValueError as error:
+        raise BadFormError(
+            f"the form cannot be read: {error}", remedy="use the form of the page"
+        ) from error
+    return PageQuery(dict(pairs))
 
 
 def _root(request: Request) -> str:
@@ -274,6 +358,10 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
             *(
                 Route(f"/{path}", endpoints.action(name, act), methods=["POST"])
                 for path, (name, act) in ACTIONS.items()
+            ),
+            *(
+                Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
+                for path, (template, build) in FORMS.items()
             ),
             Route("/theme", endpoints.theme, methods=["GET"]),
             Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),

@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from secrets import token_urlsafe
 from typing import Any, Generic, TypeVar
 
 from bucketlog.console import charts
@@ -20,12 +21,14 @@ from bucketlog.console.bucket_objects import (
     time_bars,
     writer_chains,
 )
+from bucketlog.console.cluster_access import ClusterAccess
 from bucketlog.console.figures_text import count_text, size_text, time_text
-from bucketlog.console.groups import GroupLagRow, committed_rows, group_rows, worst_waits
+from bucketlog.console.groups import GroupLagRow, group_rows, worst_waits
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
 from bucketlog.console.page_query import PageQuery, table_page
+from bucketlog.console.pending_plans import PendingPlans
 from bucketlog.console.record_values import PageValues, RecordValues
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.console.topics import (
@@ -74,7 +77,8 @@ class FiguresMemo(Generic[T]):
 class Console:
     """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
-    runs checks of the whole log, and is None if the console may not run them."""
+    runs checks of the whole log, and is None if the console may not run them; `cluster` connects to
+    brokers, and is None if the console knows no broker."""
 
     bucket: SyncBucket
     place: str
@@ -85,6 +89,8 @@ class Console:
     now_s: Callable[[], float]
     registry: RecordValues | None = None
     checks: LogChecks | None = None
+    cluster: ClusterAccess | None = None
+    new_plan_id: Callable[[], str] = token_urlsafe
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)
 
@@ -101,6 +107,17 @@ class Console:
         self._usage: AgedValue[Usage] = AgedValue(settings.cost_age_ms, self.now_ms, work)
         self._topic_rows: FiguresMemo[TopicRow] = FiguresMemo(topic_rows)
         self._group_rows: FiguresMemo[GroupLagRow] = FiguresMemo(group_rows)
+        self.plans = PendingPlans(
+            plans_max=settings.plans_max,
+            age_ms_max=settings.plan_age_ms_max,
+            now_ms=self.now_ms,
+            new_id=self.new_plan_id,
+        )
+
+    @property
+    def may_change(self) -> bool:
+        """Whether pages may change the log."""
+        return self.cluster is not None and self.cluster.may_change
 
     def for_page(self) -> "Console":
         """The same console, with `deadline` and `values` for one page from now on."""
@@ -308,28 +325,3 @@ def groups(console: Console, query: PageQuery) -> Values:
     )
     waits = worst_waits(view, (row.name for row in page.rows), console.now_ms())
     return {"view": view, "page": page, "waits": waits}
-
-
-def group(console: Console, query: PageQuery) -> Values:
-    view = console.look()
-    name = query.text("name")
-    rows = view.state.groups.get(name)
-    if rows is None:
-        raise UnknownNameError(
-            f"no group {name[:249]!r} has committed offsets", remedy="choose one on the page Groups"
-        )
-    names = {key: view.state.topics[key.topic_id].name for key in rows}
-    page = table_page(
-        list(rows),
-        query,
-        {"topic": lambda key: (names[key], key.partition)},
-        filter_text=lambda key: names[key],
-        rows_max=console.settings.page_rows_max,
-    )
-    return {
-        "view": view,
-        "name": name,
-        "page": page,
-        "rows": committed_rows(view, name, page.rows, console.now_ms()),
-        "summary": next(row for row in console.groups(view) if row.name == name),
-    }

@@ -5,12 +5,13 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from ipaddress import AddressValueError, IPv6Address
 
 import uvicorn
 
 from bucketlog.console.application import application
+from bucketlog.console.cluster_access import ClusterAccess
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
@@ -35,10 +36,12 @@ def serve_console(
     safety_age_ms: int,
     on_ready: Callable[[str], None],
     schema_registry: RegistryAccess | None = None,
+    cluster: ClusterAccess | None = None,
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
-    the schemas of values. Raises `ConfigurationError`, `NoLogError` and the bucket's errors, before
+    the schemas of values. `cluster` connects to brokers, and is closed in the end. Raises
+    `ConfigurationError`, `NoLogError` and the bucket's errors, before
     it serves."""
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()
@@ -46,6 +49,7 @@ def serve_console(
         closing(open_patient_bucket(place)) as bucket,
         registry_values(schema_registry, settings, time.monotonic) as registry,
         closing(_checks(place, settings)) as checks,
+        nullcontext() if cluster is None else closing(cluster),
     ):
         console = Console(
             bucket,
@@ -57,6 +61,7 @@ def serve_console(
             now_s=time.monotonic,
             registry=registry,
             checks=checks,
+            cluster=cluster,
         )
         console.look()
         with closing(_bound(host, port)) as listening:

@@ -87,6 +87,18 @@ class ConsoleSettings(BaseSettings):
     verify_damage_max: int = Field(
         default=100, ge=1, description="damaged places that the page Verify shows"
     )
+    broker_ms_max: int = Field(
+        default=5_000, ge=1, description="time that a page waits for each answer of brokers"
+    )
+    change_bytes_max: int = Field(
+        default=MIB, ge=1, description="size of the form of a change, with a record's value"
+    )
+    plans_max: int = Field(
+        default=100, ge=1, description="plans of changes that are kept until they are applied"
+    )
+    plan_age_ms_max: int = Field(
+        default=600_000, ge=1, description="age at which a plan can no longer be applied"
+    )
     json_search_bytes_max: int = Field(
         default=MIB, ge=1, description="size of a value that a search by JSONPath parses"
     )

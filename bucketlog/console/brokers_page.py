@@ -1,0 +1,65 @@
+"""Computes what only brokers know: the page Brokers, and the members of a group.
+
+An error of the brokers is a value of the page, because the rest of the page needs no broker.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bucketlog.client.groups import MemberInfo
+from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.log_view import LogView
+from bucketlog.console.page_query import PageQuery
+from bucketlog.console.pages import Console, Values
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
+
+
+class BrokerRow(NamedTuple):
+    """A live broker. `partitions` is the number of partitions that the broker leads."""
+
+    node_id: int
+    address: str
+    zone: str
+    is_controller: bool
+    partitions: int
+
+
+def brokers(console: Console, query: PageQuery) -> Values:
+    view = console.look()
+    rows: Sequence[BrokerRow] = ()
+    error: BucketlogError | None = None
+    if console.cluster is not None:
+        try:
+            rows = _broker_rows(console.cluster, view)
+        except (ConfigurationError, LogError) as raised:
+            error = raised
+    return {
+        "view": view,
+        "is_connected": console.cluster is not None,
+        "rows": rows,
+        "error": error,
+    }
+
+
+def _broker_rows(access: ClusterAccess, view: LogView) -> list[BrokerRow]:
+    log = access.log(view.identity.cluster_id)
+    led = Counter(log.cluster.leaders().values())
+    return [
+        BrokerRow(
+            each.node_id, each.address, each.zone or "", each.is_controller, led[each.node_id]
+        )
+        for each in log.cluster.describe().brokers
+    ]
+
+
+def group_members(
+    console: Console, view: LogView, name: str
+) -> tuple[Sequence[MemberInfo], BucketlogError | None]:
+    """The members of a group, or why they are not known; no members without brokers."""
+    if console.cluster is None:
+        return (), None
+    try:
+        return console.cluster.log(view.identity.cluster_id).groups.members(name), None
+    except (ConfigurationError, LogError) as error:
+        return (), error

@@ -1,0 +1,82 @@
+"""Computes the page Change: a form, then the plan, then the result.
+
+Errors of a plan are shown above the form, with the values that were given.
+"""
+
+from collections.abc import Mapping
+
+from bucketlog.console.changes import Change, ChangeScene
+from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.group_changes import GROUP_CHANGES
+from bucketlog.console.page_query import PageQuery
+from bucketlog.console.pages import Console, UnknownNameError, Values
+from bucketlog.console.record_changes import RECORD_CHANGES
+from bucketlog.console.topic_changes import TOPIC_CHANGES
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    InvalidDataError,
+    LogError,
+)
+
+CHANGES: Mapping[str, Change] = {
+    change.name: change for change in (*TOPIC_CHANGES, *GROUP_CHANGES, *RECORD_CHANGES)
+}
+
+
+class ChangesOffError(ConfigurationError):
+    """This console may not change the log."""
+
+
+def change_form(console: Console, query: PageQuery) -> Values:
+    """The form of the change `do`, with the values of the address."""
+    _changing(console)
+    return _values(change_of(query), query)
+
+
+def change_plan(console: Console, query: PageQuery) -> Values:
+    """The plan of the change `do`, or the form with an error."""
+    access, change = _changing(console), change_of(query)
+    view = console.look()
+    try:
+        log = access.log(view.identity.cluster_id)
+        plan = change.plan(ChangeScene(view, log, query, access.bootstrap))
+    except (ConfigurationError, InvalidDataError, LogError) as error:
+        return _values(change, query, error=error)
+    plan_id = "" if plan.obstacle else console.plans.add(plan)
+    return _values(change, query) | {
+        "plan": plan,
+        "plan_id": plan_id,
+        "rows": plan.rows[: console.settings.page_rows_max],
+    }
+
+
+def change_result(console: Console, query: PageQuery) -> Values:
+    """Apply the plan `plan`. Raises `PlanGoneError`, `LogError` and `BucketlogError`."""
+    _changing(console)
+    plan = console.plans.take(query.text("plan"))
+    return {"view": None, "plan": plan, "result": plan.apply()}
+
+
+def change_of(query: PageQuery) -> Change:
+    """The change that the address names. Raises `UnknownNameError`."""
+    found = CHANGES.get(query.text("do"))
+    if found is None:
+        raise UnknownNameError(
+            f"there is no change {query.text('do')[:40]!r}", remedy="use a button of a page"
+        )
+    return found
+
+
+def _changing(console: Console) -> ClusterAccess:
+    access = console.cluster
+    if access is None or not access.may_change:
+        raise ChangesOffError(
+            "this console may not change the log",
+            remedy="start `bucketlog console` with --bootstrap and --changes",
+        )
+    return access
+
+
+def _values(change: Change, query: PageQuery, *, error: BucketlogError | None = None) -> Values:
+    return {"view": None, "change": change, "values": query, "error": error, "plan": None}

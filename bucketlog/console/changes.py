@@ -1,0 +1,130 @@
+"""Changes of the log: the fields of their forms, and the plans that pages show before they change
+anything.
+
+Invariant: to make a plan changes nothing. `ChangePlan.apply` does what the rows of the plan say, or
+raises.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from bucketlog.client.log import Log
+from bucketlog.console.log_view import LogView
+from bucketlog.console.page_query import PageQuery
+from bucketlog.log_format.errors import ConfigurationError
+
+
+class FieldKind(StrEnum):
+    """The control of a field in a form."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    LINES = "lines"
+    CHOICE = "choice"
+
+
+class Field(NamedTuple):
+    """A field of a form. `hint` explains the value. `choices` are the values of a CHOICE; the first
+    is the default."""
+
+    name: str
+    label: str
+    kind: FieldKind = FieldKind.TEXT
+    hint: str = ""
+    choices: Sequence[str] = ()
+
+
+class PlanRow(NamedTuple):
+    """A value before and after the change; empty text if there is no value."""
+
+    what: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """What a change would do. `rows` are all values that change. `warnings` are sentences about
+    consequences. `obstacle` says why the change is not possible now; empty if it is possible.
+    `command` is the same change in a terminal. `apply` changes the log, and returns a sentence
+    about the result; it raises `LogError`. `page` shows the result."""
+
+    title: str
+    button: str
+    rows: Sequence[PlanRow]
+    command: str
+    apply: Callable[[], str]
+    page: str
+    warnings: Sequence[str] = ()
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeScene:
+    """What a plan is made from: the log as the bucket shows it, a connection to its brokers, and
+    the values of the form. `bootstrap` is the address for commands."""
+
+    view: LogView
+    log: Log
+    values: PageQuery
+    bootstrap: str
+
+    def command(self, *words: str, name: str) -> str:
+        """Return a command line of bucketlog. `name` is the command's argument; it may begin with
+        a dash."""
+        bootstrap = ("--bootstrap", self.bootstrap)
+        return shlex.join(("bucketlog", *words, *bootstrap, "--", name))
+
+
+MakePlan = Callable[[ChangeScene], ChangePlan]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A kind of change. `name` is its name in addresses. `plan` raises `ConfigurationError`,
+    `InvalidDataError` and `LogError`."""
+
+    name: str
+    title: str
+    fields: Sequence[Field]
+    plan: MakePlan
+
+
+def required(values: PageQuery, field: Field) -> str:
+    """The text of a field. Raises `ConfigurationError` if the field is empty."""
+    found = values.text(field.name)
+    if not found:
+        raise ConfigurationError(f"{field.label} is empty", remedy="fill in this field")
+    return found
+
+
+def lines_of(values: PageQuery, field: Field) -> list[str]:
+    """The lines of a field that are not empty, without the spaces around them."""
+    return [line for raw in values.text(field.name).splitlines() if (line := raw.strip())]
+
+
+def assignments(values: PageQuery, field: Field) -> dict[str, str]:
+    """The lines NAME=VALUE of a field. Raises `ConfigurationError` for other lines, and for a name
+    that is given twice."""
+    found: dict[str, str] = {}
+    for line in lines_of(values, field):
+        name, sign, value = line.partition("=")
+        if not sign or not name.strip():
+            raise ConfigurationError(
+                f"{line[:80]!r} in {field.label} is not NAME=VALUE",
+                remedy="write one NAME=VALUE in a line",
+            )
+        if name.strip() in found:
+            raise ConfigurationError(
+                f"{field.label} has {name.strip()[:80]!r} twice", remedy="leave one of them out"
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def repeated(flag: str, values: Mapping[str, str]) -> list[str]:
+    """The words of a flag that is given once for each NAME=VALUE."""
+    return [word for name, value in values.items() for word in (flag, f"{name}={value}")]

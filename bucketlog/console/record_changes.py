@@ -1,0 +1,139 @@
+"""Producing a record from a page."""
+
+import base64
+import binascii
+import json
+import shlex
+from typing import Any
+from urllib.parse import urlencode
+
+from bucketlog.client.topic import Topic
+from bucketlog.console.changes import (
+    Change,
+    ChangePlan,
+    ChangeScene,
+    Field,
+    FieldKind,
+    PlanRow,
+    assignments,
+    required,
+)
+from bucketlog.console.figures_text import size_text
+from bucketlog.console.topic_changes import TOPIC
+from bucketlog.log_format.errors import ConfigurationError
+
+CHOSEN = "(chosen by the key)"
+NOTHING = "(none)"
+SHOWN_CHARS = 200
+FORMS = ("text", "base64", "null")
+PARTITION = Field(
+    "partition", "Partition", FieldKind.NUMBER, "Empty: the key decides, or chance without a key."
+)
+KEY = Field("key", "Key", hint="Empty: the record has no key.")
+VALUE_FORM = Field(
+    "form",
+    "Form of the value",
+    FieldKind.CHOICE,
+    "The form null makes a tombstone, which deletes the key from a compacted topic.",
+    FORMS,
+)
+VALUE = Field("value", "Value", FieldKind.LINES)
+HEADERS = Field("headers", "Headers", FieldKind.LINES, "One NAME=VALUE in a line.")
+
+
+def produce_record(scene: ChangeScene) -> ChangePlan:
+    values, log = scene.values, scene.log
+    name, key = required(values, TOPIC), values.text(KEY.name) or None
+    value, headers = _value(scene), assignments(values, HEADERS)
+    partitions = log.topics.partition_count(name)
+    partition = (
+        values.number(PARTITION.name, 0, most=partitions - 1)
+        if values.text(PARTITION.name).strip()
+        else None
+    )
+
+    def apply() -> str:
+        with log.producer() as producer:
+            sent = producer.send(
+                Topic(name),
+                value,
+                key=None if key is None else key.encode(),
+                headers=headers,
+                partition=partition,
+            ).result(log.timeout_s)
+        return f"The record has offset {sent.offset} in partition {sent.partition} of {name}."
+
+    return ChangePlan(
+        title=f"Produce a record to the topic {name}",
+        button="Produce the record",
+        rows=[
+            PlanRow("partition", "", CHOSEN if partition is None else str(partition)),
+            PlanRow("key", "", NOTHING if key is None else _shortened(key)),
+            PlanRow("value", "", "null: a tombstone" if value is None else _described(value)),
+            *(PlanRow(f"header {header}", "", text) for header, text in headers.items()),
+        ],
+        command=_command(scene, name, key, value, headers, partition),
+        apply=apply,
+        page=f"messages?{urlencode({'topic': name} | _where(partition))}",
+    )
+
+
+def _where(partition: int | None) -> dict[str, str]:
+    return {} if partition is None else {"partition": str(partition)}
+
+
+def _value(scene: ChangeScene) -> bytes | None:
+    form, text = scene.values.choice(VALUE_FORM.name, FORMS), scene.values.text(VALUE.name)
+    if form == "null":
+        if text:
+            raise ConfigurationError(
+                "the form is null, and there is a value",
+                remedy="empty the value, or change the form",
+            )
+        return None
+    if form == "base64":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)
+        except (ValueError, binascii.Error) as error:
+            raise ConfigurationError(
+                f"the value is not base64: {error}", remedy="use the form text for plain text"
+            ) from error
+    return text.replace("\r\n", "\n").encode()  # browsers send each end of a line as CR LF
+
+
+def _described(value: bytes) -> str:
+    text = value.decode(errors="replace")
+    return f"{size_text(len(value))}: {_shortened(text)}" if value else "empty"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def _command(
+    scene: ChangeScene,
+    name: str,
+    key: str | None,
+    value: bytes | None,
+    headers: dict[str, str],
+    partition: int | None,
+) -> str:
+    """The record as a line that `bucketlog produce --jsonl` reads."""
+    line: dict[str, Any] = {"key": key, "headers": list(headers.items())}
+    try:
+        line["value"] = None if value is None else value.decode()
+    except UnicodeDecodeError:
+        line["value_base64"] = base64.b64encode(value or b"").decode()
+    words = [] if partition is None else ["--partition", str(partition)]
+    produce = scene.command("produce", "--jsonl", *words, name=name)
+    return f"printf '%s\\n' {shlex.quote(json.dumps(line))} | {produce}"
+
+
+RECORD_CHANGES = (
+    Change(
+        "produce",
+        "Produce a record",
+        (TOPIC, PARTITION, KEY, VALUE_FORM, VALUE, HEADERS),
+        produce_record,
+    ),
+)
