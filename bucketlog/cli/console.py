@@ -11,67 +11,74 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import note, say
 
 if TYPE_CHECKING:
-    from bucketlog.console.cluster_access import ClusterAccess
+    from bucketlog.console.broker_access import BrokerAccess
 
 DEFAULT_PORT = 9644
+
+Host = Annotated[
+    str,
+    typer.Option(
+        envvar="BUCKETLOG_CONSOLE_HOST",
+        help="Address to listen on. The pages have no login: keep it on this machine.",
+    ),
+]
+Port = Annotated[
+    int,
+    typer.Option(
+        envvar="BUCKETLOG_CONSOLE_PORT",
+        min=0,
+        max=65_535,
+        help="Port to listen on; 0: any free one.",
+    ),
+]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        envvar="BUCKETLOG_CONSOLE_ALLOWED_HOST",
+        metavar="NAME",
+        help="Host name by which browsers may call, as *.example.com; '*': any. Repeatable.",
+    ),
+]
+RegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--registry-url",
+        envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
+        metavar="URL",
+        help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
+    ),
+]
+ConsoleBootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap",
+        "-b",
+        envvar="BUCKETLOG_CONSOLE_BOOTSTRAP",
+        metavar="HOST:PORT",
+        help="Address of a broker of this bucket, for members of groups and for changes.",
+    ),
+]
+MayChange = Annotated[
+    bool,
+    typer.Option(
+        "--changes",
+        envvar="BUCKETLOG_CONSOLE_CHANGES",
+        help="Let pages change topics and groups, and produce records. Needs --bootstrap.",
+    ),
+]
 
 
 @secured
 def console(
     bucket: BucketUrl,
-    host: Annotated[
-        str,
-        typer.Option(
-            envvar="BUCKETLOG_CONSOLE_HOST",
-            help="Address to listen on. The pages have no login: keep it on this machine.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            envvar="BUCKETLOG_CONSOLE_PORT",
-            min=0,
-            max=65_535,
-            help="Port to listen on; 0: any free one.",
-        ),
-    ] = DEFAULT_PORT,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="BUCKETLOG_CONSOLE_ALLOWED_HOST",
-            metavar="NAME",
-            help="Host name by which browsers may call, as *.example.com; '*': any. Repeatable.",
-        ),
-    ] = None,
-    registry_url: Annotated[
-        str | None,
-        typer.Option(
-            "--registry-url",
-            envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
-            metavar="URL",
-            help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
-        ),
-    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = DEFAULT_PORT,
+    allowed_host: AllowedHosts = None,
+    registry_url: RegistryUrl = None,
     registry_auth: RegistryAuth = None,
     registry_ca_file: RegistryCaFile = None,
-    bootstrap: Annotated[
-        str | None,
-        typer.Option(
-            "--bootstrap",
-            "-b",
-            envvar="BUCKETLOG_CONSOLE_BOOTSTRAP",
-            metavar="HOST:PORT",
-            help="Address of a broker of this bucket, for members of groups and for changes.",
-        ),
-    ] = None,
-    changes: Annotated[
-        bool,
-        typer.Option(
-            "--changes",
-            envvar="BUCKETLOG_CONSOLE_CHANGES",
-            help="Let pages change topics and groups, and produce records. Needs --bootstrap.",
-        ),
-    ] = False,
+    bootstrap: ConsoleBootstrap = None,
+    changes: MayChange = False,
     safety_age_ms: SafetyAgeMs = None,
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
@@ -102,10 +109,10 @@ def console(
     )
 
 
-def _cluster(bootstrap: str | None, *, may_change: bool) -> "ClusterAccess | None":
+def _cluster(bootstrap: str | None, *, may_change: bool) -> "BrokerAccess | None":
     """The connection to brokers; None without `bootstrap`. Raises `ConfigurationError`."""
     from bucketlog.client.log import connect
-    from bucketlog.console.cluster_access import ClusterAccess
+    from bucketlog.console.broker_access import BrokerAccess
     from bucketlog.console.settings import ConsoleSettings
 
     if bootstrap is None:
@@ -116,7 +123,7 @@ def _cluster(bootstrap: str | None, *, may_change: bool) -> "ClusterAccess | Non
         return None
     security, config = given_security(), given_client_config()
     timeout_s = ConsoleSettings().broker_ms_max / 1000
-    return ClusterAccess(
+    return BrokerAccess(
         lambda: connect(
             bootstrap,
             client_id="bucketlog-console",

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketlog.client.groups import MemberInfo
-from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, Values
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 
 
-class BrokerRow(NamedTuple):
+class LiveBrokerRow(NamedTuple):
     """A live broker. `partitions` is the number of partitions that the broker leads."""
 
     node_id: int
@@ -27,7 +27,7 @@ class BrokerRow(NamedTuple):
 
 def brokers(console: Console, query: PageQuery) -> Values:
     view = console.look()
-    rows: Sequence[BrokerRow] = ()
+    rows: Sequence[LiveBrokerRow] = ()
     error: BucketlogError | None = None
     if console.cluster is not None:
         try:
@@ -42,11 +42,11 @@ def brokers(console: Console, query: PageQuery) -> Values:
     }
 
 
-def _broker_rows(access: ClusterAccess, view: LogView) -> list[BrokerRow]:
+def _broker_rows(access: BrokerAccess, view: LogView) -> list[LiveBrokerRow]:
     log = access.log(view.identity.cluster_id)
     led = Counter(log.cluster.leaders().values())
     return [
-        BrokerRow(
+        LiveBrokerRow(
             each.node_id, each.address, each.zone or "", each.is_controller, led[each.node_id]
         )
         for each in log.cluster.describe().brokers

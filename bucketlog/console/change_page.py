@@ -5,8 +5,8 @@ Errors of a plan are shown above the form, with the values that were given.
 
 from collections.abc import Mapping
 
-from bucketlog.console.changes import Change, ChangeScene
-from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.changes import ChangeScene, LogChange
 from bucketlog.console.group_changes import GROUP_CHANGES
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, UnknownNameError, Values
@@ -19,7 +19,7 @@ from bucketlog.log_format.errors import (
     LogError,
 )
 
-CHANGES: Mapping[str, Change] = {
+CHANGES: Mapping[str, LogChange] = {
     change.name: change for change in (*TOPIC_CHANGES, *GROUP_CHANGES, *RECORD_CHANGES)
 }
 
@@ -58,7 +58,7 @@ def change_result(console: Console, query: PageQuery) -> Values:
     return {"view": None, "plan": plan, "result": plan.apply()}
 
 
-def change_of(query: PageQuery) -> Change:
+def change_of(query: PageQuery) -> LogChange:
     """The change that the address names. Raises `UnknownNameError`."""
     found = CHANGES.get(query.text("do"))
     if found is None:
@@ -68,7 +68,7 @@ def change_of(query: PageQuery) -> Change:
     return found
 
 
-def _changing(console: Console) -> ClusterAccess:
+def _changing(console: Console) -> BrokerAccess:
     access = console.cluster
     if access is None or not access.may_change:
         raise ChangesOffError(
@@ -78,5 +78,5 @@ def _changing(console: Console) -> ClusterAccess:
     return access
 
 
-def _values(change: Change, query: PageQuery, *, error: BucketlogError | None = None) -> Values:
+def _values(change: LogChange, query: PageQuery, *, error: BucketlogError | None = None) -> Values:
     return {"view": None, "change": change, "values": query, "error": error, "plan": None}

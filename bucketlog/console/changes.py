@@ -26,7 +26,7 @@ class FieldKind(StrEnum):
     CHOICE = "choice"
 
 
-class Field(NamedTuple):
+class FormField(NamedTuple):
     """A field of a form. `hint` explains the value. `choices` are the values of a CHOICE; the first
     is the default."""
 
@@ -83,17 +83,17 @@ MakePlan = Callable[[ChangeScene], ChangePlan]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LogChange:
     """A kind of change. `name` is its name in addresses. `plan` raises `ConfigurationError`,
     `InvalidDataError` and `LogError`."""
 
     name: str
     title: str
-    fields: Sequence[Field]
+    fields: Sequence[FormField]
     plan: MakePlan
 
 
-def required(values: PageQuery, field: Field) -> str:
+def required(values: PageQuery, field: FormField) -> str:
     """The text of a field. Raises `ConfigurationError` if the field is empty."""
     found = values.text(field.name)
     if not found:
@@ -101,12 +101,12 @@ def required(values: PageQuery, field: Field) -> str:
     return found
 
 
-def lines_of(values: PageQuery, field: Field) -> list[str]:
+def lines_of(values: PageQuery, field: FormField) -> list[str]:
     """The lines of a field that are not empty, without the spaces around them."""
     return [line for raw in values.text(field.name).splitlines() if (line := raw.strip())]
 
 
-def assignments(values: PageQuery, field: Field) -> dict[str, str]:
+def assignments(values: PageQuery, field: FormField) -> dict[str, str]:
     """The lines NAME=VALUE of a field. Raises `ConfigurationError` for other lines, and for a name
     that is given twice."""
     found: dict[str, str] = {}

@@ -6,23 +6,23 @@ from urllib.parse import urlencode
 
 from bucketlog.client.groups import MemberInfo, Position, Reset
 from bucketlog.console.changes import (
-    Change,
     ChangePlan,
     ChangeScene,
-    Field,
     FieldKind,
+    FormField,
+    LogChange,
     PlanRow,
     required,
 )
 from bucketlog.console.figures_text import count_text
 from bucketlog.log_format.errors import ConfigurationError
 
-GROUP = Field("group", "Group")
-TOPIC = Field("topic", "Topic", hint="Empty: all topics in which the group has offsets.")
+GROUP = FormField("group", "Group")
+TOPIC = FormField("topic", "Topic", hint="Empty: all topics in which the group has offsets.")
 PLACES = ("earliest", "latest", "offset", "time")
-TO = Field("to", "New position", FieldKind.CHOICE, choices=PLACES)
-OFFSET = Field("offset", "Offset", FieldKind.NUMBER, "For the position offset.")
-TIME = Field("time", "Time", hint="For the position time, as 2026-01-31T12:00 (UTC).")
+TO = FormField("to", "New position", FieldKind.CHOICE, choices=PLACES)
+OFFSET = FormField("offset", "Offset", FieldKind.NUMBER, "For the position offset.")
+TIME = FormField("time", "Time", hint="For the position time, as 2026-01-31T12:00 (UTC).")
 MEMBERS_NAMED = 3
 
 
@@ -121,6 +121,8 @@ def delete_group(scene: ChangeScene) -> ChangePlan:
 
 
 GROUP_CHANGES = (
-    Change("reset-group", "Reset a group's offsets", (GROUP, TOPIC, TO, OFFSET, TIME), reset_group),
-    Change("delete-group", "Delete a group", (GROUP,), delete_group),
+    LogChange(
+        "reset-group", "Reset a group's offsets", (GROUP, TOPIC, TO, OFFSET, TIME), reset_group
+    ),
+    LogChange("delete-group", "Delete a group", (GROUP,), delete_group),
 )

@@ -15,13 +15,13 @@ from typing import Any, Generic, TypeVar
 
 from bucketlog.console import charts
 from bucketlog.console.aged_value import AgedValue
+from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.bucket_objects import (
     BucketObjects,
     list_objects,
     time_bars,
     writer_chains,
 )
-from bucketlog.console.cluster_access import ClusterAccess
 from bucketlog.console.figures_text import count_text, size_text, time_text
 from bucketlog.console.groups import GroupLagRow, group_rows, worst_waits
 from bucketlog.console.log_checks import LogChecks
@@ -89,7 +89,7 @@ class Console:
     now_s: Callable[[], float]
     registry: RecordValues | None = None
     checks: LogChecks | None = None
-    cluster: ClusterAccess | None = None
+    cluster: BrokerAccess | None = None
     new_plan_id: Callable[[], str] = token_urlsafe
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from bucketlog.client.topic import Topic
 from bucketlog.console.changes import (
-    Change,
     ChangePlan,
     ChangeScene,
-    Field,
     FieldKind,
+    FormField,
+    LogChange,
     PlanRow,
     assignments,
     required,
@@ -26,19 +26,19 @@ CHOSEN = "(chosen by the key)"
 NOTHING = "(none)"
 SHOWN_CHARS = 200
 FORMS = ("text", "base64", "null")
-PARTITION = Field(
+PARTITION = FormField(
     "partition", "Partition", FieldKind.NUMBER, "Empty: the key decides, or chance without a key."
 )
-KEY = Field("key", "Key", hint="Empty: the record has no key.")
-VALUE_FORM = Field(
+KEY = FormField("key", "Key", hint="Empty: the record has no key.")
+VALUE_FORM = FormField(
     "form",
     "Form of the value",
     FieldKind.CHOICE,
     "The form null makes a tombstone, which deletes the key from a compacted topic.",
     FORMS,
 )
-VALUE = Field("value", "Value", FieldKind.LINES)
-HEADERS = Field("headers", "Headers", FieldKind.LINES, "One NAME=VALUE in a line.")
+VALUE = FormField("value", "Value", FieldKind.LINES)
+HEADERS = FormField("headers", "Headers", FieldKind.LINES, "One NAME=VALUE in a line.")
 
 
 def produce_record(scene: ChangeScene) -> ChangePlan:
@@ -130,7 +130,7 @@ def _command(
 
 
 RECORD_CHANGES = (
-    Change(
+    LogChange(
         "produce",
         "Produce a record",
         (TOPIC, PARTITION, KEY, VALUE_FORM, VALUE, HEADERS),

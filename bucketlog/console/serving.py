@@ -11,7 +11,7 @@ from ipaddress import AddressValueError, IPv6Address
 import uvicorn
 
 from bucketlog.console.application import application
-from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
@@ -36,7 +36,7 @@ def serve_console(
     safety_age_ms: int,
     on_ready: Callable[[str], None],
     schema_registry: RegistryAccess | None = None,
-    cluster: ClusterAccess | None = None,
+    cluster: BrokerAccess | None = None,
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has

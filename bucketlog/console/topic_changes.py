@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from bucketlog.console.changes import (
-    Change,
     ChangePlan,
     ChangeScene,
-    Field,
     FieldKind,
+    FormField,
+    LogChange,
     PlanRow,
     assignments,
     lines_of,
@@ -20,16 +20,16 @@ from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.log_format.errors import ConfigurationError
 
-TOPIC = Field("topic", "Topic")
-PARTITIONS = Field(
+TOPIC = FormField("topic", "Topic")
+PARTITIONS = FormField(
     "partitions", "Partitions", FieldKind.NUMBER, "Empty: the number that brokers have as default."
 )
-SETTINGS = Field(
+SETTINGS = FormField(
     "settings", "Settings", FieldKind.LINES, "One NAME=VALUE in a line, as retention.ms=604800000."
 )
-UNSET = Field("unset", "Settings to reset", FieldKind.LINES, "One name in a line.")
-TOTAL = Field("total", "Partitions afterwards", FieldKind.NUMBER)
-TYPED_NAME = Field("typed", "Type the topic's name", hint="Its records cannot be restored.")
+UNSET = FormField("unset", "Settings to reset", FieldKind.LINES, "One name in a line.")
+TOTAL = FormField("total", "Partitions afterwards", FieldKind.NUMBER)
+TYPED_NAME = FormField("typed", "Type the topic's name", hint="Its records cannot be restored.")
 PARTITIONS_MAX = 1_000_000
 DEFAULT = "(default)"
 
@@ -38,7 +38,7 @@ def topic_page(name: str) -> str:
     return f"topic?{urlencode({'name': name})}"
 
 
-def _partitions(values: PageQuery, field: Field) -> int | None:
+def _partitions(values: PageQuery, field: FormField) -> int | None:
     if not values.text(field.name).strip():
         return None
     return values.number(field.name, 0, least=1, most=PARTITIONS_MAX)
@@ -197,8 +197,8 @@ def _groups_of(view: LogView, name: str) -> int:
 
 
 TOPIC_CHANGES = (
-    Change("create-topic", "Create a topic", (TOPIC, PARTITIONS, SETTINGS), create_topic),
-    Change("alter-topic", "Change a topic's settings", (TOPIC, SETTINGS, UNSET), alter_topic),
-    Change("add-partitions", "Add partitions", (TOPIC, TOTAL), add_partitions),
-    Change("delete-topic", "Delete a topic", (TOPIC, TYPED_NAME), delete_topic),
+    LogChange("create-topic", "Create a topic", (TOPIC, PARTITIONS, SETTINGS), create_topic),
+    LogChange("alter-topic", "Change a topic's settings", (TOPIC, SETTINGS, UNSET), alter_topic),
+    LogChange("add-partitions", "Add partitions", (TOPIC, TOTAL), add_partitions),
+    LogChange("delete-topic", "Delete a topic", (TOPIC, TYPED_NAME), delete_topic),
 )

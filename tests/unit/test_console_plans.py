@@ -11,8 +11,8 @@ from starlette.types import ASGIApp, Message
 
 from bucketlog.client.log import Log
 from bucketlog.console.application import application
-from bucketlog.console.changes import ChangePlan, Field, FieldKind, assignments, lines_of
-from bucketlog.console.cluster_access import ClusterAccess
+from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.changes import ChangePlan, FieldKind, FormField, assignments, lines_of
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console
 from bucketlog.console.pending_plans import PendingPlans, PlanGoneError
@@ -24,7 +24,7 @@ from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from tests.unit.test_console_times import SteppedClock
 from tests.unit.test_verify import IDENTITY
 
-SETTINGS = Field("settings", "Settings", FieldKind.LINES)
+SETTINGS = FormField("settings", "Settings", FieldKind.LINES)
 HOST = "localhost:9644"
 FORM = "application/x-www-form-urlencoded"
 
@@ -107,8 +107,8 @@ def no_broker() -> Log:
     raise LogError("no broker answers", code="TRANSPORT", kafka_code=-195, retriable=True)
 
 
-def access_of(connect: Callable[[], object], *, may_change: bool = True) -> ClusterAccess:
-    return ClusterAccess(connect, bootstrap="b:9092", may_change=may_change)  # type: ignore[arg-type]  # a stand-in
+def access_of(connect: Callable[[], object], *, may_change: bool = True) -> BrokerAccess:
+    return BrokerAccess(connect, bootstrap="b:9092", may_change=may_change)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_brokers_of_another_cluster_are_refused() -> None:
@@ -131,7 +131,7 @@ def test_a_connection_is_opened_once_and_closed() -> None:
     assert [each.closed for each in opened] == [True]
 
 
-def console_of(cluster: ClusterAccess | None, **settings: int) -> Console:
+def console_of(cluster: BrokerAccess | None, **settings: int) -> Console:
     store, clock = MemoryBucket(), SteppedClock()
     assert store.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     known = ConsoleSettings.model_validate(settings)

@@ -168,7 +168,13 @@ def test_bad_batches_are_named_up_to_a_limit_and_counted(log: WrittenLog, seek: 
     shared = {"root": "", "page_name": "messages", "navigation": (), "theme": "", "themes": ()}
     page = template.render(
         may_change=False,
-        **shared, **values, query=query, place="", now_ms=0, at="", limits=console.settings
+        **shared,
+        **values,
+        query=query,
+        place="",
+        now_ms=0,
+        at="",
+        limits=console.settings,
     )
     assert "3 more batches cannot be read" in page
     assert page.count("cannot be read") == 3

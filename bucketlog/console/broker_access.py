@@ -12,7 +12,7 @@ from bucketlog.client.log import Log
 from bucketlog.log_format.errors import ConfigurationError
 
 
-class ClusterAccess:
+class BrokerAccess:
     """Connects when a page first needs brokers. Several threads may use one instance.
 
     `connect` opens the connection, and raises `LogError` if no broker answers. `bootstrap` is the
