@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.load_profile("deterministic")
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no profile of whoever runs the tests counts
+os.environ.setdefault("BUCKETLOG_CONSOLE_REFRESH_WAIT_MS", "60000")  # pages show the newest state
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # of a job in the background: the programs that tests start and stop would ignore it, too
     signal.signal(signal.SIGINT, signal.default_int_handler)

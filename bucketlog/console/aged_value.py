@@ -1,46 +1,107 @@
 """What pages share because it takes long: computed again when it is older than a limit.
 
-Invariants: the age counts from the end of the work, so that work which takes longer than the age
-still serves those who wait; a failure is kept as long as a value, so that it is not repeated for
-each of them.
+Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
+they get the last value. The age counts from the end of the work, so that work which takes longer
+than the age still serves those who wait. A failure is kept as long as a value, so that it is not
+repeated for each of them.
 """
 
 import threading
 from collections.abc import Callable
 from copy import copy
-from typing import Generic, TypeVar
+from math import inf
+from typing import Generic, NamedTuple, TypeVar
 
-from bucketlog.console.page_deadline import UNBOUNDED, Deadline
+from bucketlog.console.page_deadline import UNBOUNDED, Deadline, PageTimeoutError
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.log_format.model import WallClock
 
 T = TypeVar("T")
 
 
+class StillReadingError(BucketlogError):
+    """A page needs a value that is being computed for the first time."""
+
+    code = "STILL_READING"
+    retriable = True
+
+
+class _Made(NamedTuple, Generic[T]):
+    """A value or a failure, and when its work ended."""
+
+    ended_ms: int
+    outcome: T | BucketlogError
+
+    def value(self) -> T:
+        """Raises the failure."""
+        if isinstance(self.outcome, BucketlogError):
+            raise copy(self.outcome) from self.outcome
+        return self.outcome
+
+    @property
+    def is_value(self) -> bool:
+        return not isinstance(self.outcome, BucketlogError)
+
+
 class AgedValue(Generic[T]):
-    """`work` begins the time of one computation."""
+    """`work` begins the time of one computation. `patience_ms` is the longest time that a page
+    waits for a computation."""
 
     def __init__(
-        self, age_ms_max: int, now_ms: WallClock, work: Callable[[], Deadline] = lambda: UNBOUNDED
+        self,
+        age_ms_max: int,
+        now_ms: WallClock,
+        work: Callable[[], Deadline] = lambda: UNBOUNDED,
+        *,
+        patience_ms: float = inf,
     ) -> None:
         self._age_ms_max = age_ms_max
         self._now_ms = now_ms
         self._work = work
+        self._patience_ms = patience_ms
         self._lock = threading.Lock()
-        self._made: tuple[int, T | BucketlogError] | None = None
+        self._made: _Made[T] | None = None
+        self._made_now: threading.Event | None = None
+        """Set at the end of the computation that runs; None while none runs."""
 
     def get(self, make: Callable[[Deadline], T], waiting: Deadline = UNBOUNDED) -> T:
-        """One thread computes, and the others wait for it. Raises the errors of `make`, and
-        `PageTimeoutError` if the value is not there in the time of `waiting`."""
-        with waiting.locked(self._lock):
-            made = self._made
-            if made is None or not 0 <= self._now_ms() - made[0] < self._age_ms_max:
-                found: T | BucketlogError
-                try:
-                    found = make(self._work())
-                except BucketlogError as error:
-                    found = error
-                self._made = made = self._now_ms(), found
-        if isinstance(made[1], BucketlogError):
-            raise copy(made[1]) from made[1]
-        return made[1]
+        """The value, or the last value if `make` takes longer than the patience. Raises the errors
+        of `make`; `StillReadingError` if there is no value yet after the patience; and
+        `PageTimeoutError` if there is none in the time of `waiting`."""
+        with self._lock:
+            last = self._made
+            if last is not None and 0 <= self._now_ms() - last.ended_ms < self._age_ms_max:
+                return last.value()
+            made_now = self._made_now
+            if made_now is None:
+                made_now = self._made_now = threading.Event()
+                threading.Thread(
+                    target=self._compute, args=(make, made_now), name="console-reading", daemon=True
+                ).start()
+        known = last if last is not None and last.is_value else None
+        try:
+            is_made = waiting.wait(made_now, self._patience_ms / 1000)
+        except PageTimeoutError:
+            if known is None:
+                raise
+            return known.value()
+        if is_made:
+            assert self._made is not None
+            return self._made.value()
+        if known is not None:
+            return known.value()
+        raise StillReadingError("the bucket is being read", remedy="try again in a moment")
+
+    def _compute(self, make: Callable[[Deadline], T], made_now: threading.Event) -> None:
+        outcome: T | BucketlogError = BucketlogError(
+            "the reading ended with an unexpected error", remedy="see the console's output"
+        )
+        try:
+            outcome = make(self._work())
+        except BucketlogError as error:
+            outcome = error
+        finally:
+            with self._lock:
+                self._made = _Made(self._now_ms(), outcome)
+                self._made_now = None
+            made_now.set()

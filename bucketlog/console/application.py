@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bucketlog.console import figures_text, message_pages, pages
 from bucketlog.console.access_page import access
+from bucketlog.console.aged_value import StillReadingError
 from bucketlog.console.brokers_page import brokers
 from bucketlog.console.bucket_page import bucket
 from bucketlog.console.change_page import change_form, change_plan, change_result
@@ -48,6 +49,7 @@ THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "bucketlog-theme"
 COOKIE_AGE_S = 365 * 86_400
 RETRY_AFTER_S = 2
+LOOK_AGAIN_S = 1
 FORM = "application/x-www-form-urlencoded"
 FORM_FIELDS_MAX = 20
 
@@ -237,6 +239,9 @@ class Endpoints:
                 wait_s=settings.page_wait_ms_max / 1000,
                 page_s=settings.page_ms_max / 1000,
             )
+        except StillReadingError:
+            text = self._rendered(request, name, "reading.html", {"view": None})
+            return HTMLResponse(text, HTTPStatus.ACCEPTED, {"refresh": str(LOOK_AGAIN_S)})
         except TimeoutError:
             return self._error(request, name, page_timeout(settings.page_ms_max, "page_ms_max"))
         except BucketlogError as error:

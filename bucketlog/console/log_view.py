@@ -7,6 +7,7 @@ the listings alone.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import NamedTuple
 
 from bucketlog.console.aged_value import AgedValue
@@ -116,7 +117,7 @@ def figures_of(part: ReadablePartition) -> PartitionFigures:
 
 class ConsoleLog:
     """Reads the log for all pages. Several threads may use it. `work` begins the time of one
-    reading."""
+    reading. A page waits for a reading for at most `patience_ms`, if there is an earlier one."""
 
     def __init__(
         self,
@@ -126,6 +127,7 @@ class ConsoleLog:
         refresh_ms: int,
         now_ms: WallClock,
         work: Callable[[], Deadline] = lambda: UNBOUNDED,
+        patience_ms: float = inf,
     ) -> None:
         self._bucket = DeadlineBucket(bucket, self._check)
         self._place = place
@@ -133,7 +135,9 @@ class ConsoleLog:
         self._reader = LogReader(self._bucket)
         self._reading = UNBOUNDED
         self._latest: LogView | None = None
-        self._view: AgedValue[LogView] = AgedValue(refresh_ms, now_ms, work)
+        self._view: AgedValue[LogView] = AgedValue(
+            refresh_ms, now_ms, work, patience_ms=patience_ms
+        )
 
     def look(self, waiting: Deadline = UNBOUNDED) -> LogView:
         """Raises `NoLogError`, `CorruptObjectError`, `InvalidDataError`, `PageTimeoutError` and the

@@ -1,12 +1,11 @@
 """Times by which the work for a page ends, with an error that names the setting.
 
 Invariants: a thread whose time has passed, or whose console has stopped, begins no further request
-to the bucket; it waits for a lock no longer than its time.
+to the bucket; it waits for others no longer than its time.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from math import inf
 
 from bucketlog.log_format.errors import BucketlogError
@@ -45,16 +44,15 @@ class Deadline:
         if self._now_s() >= self.until_s:
             raise self._late()
 
-    @contextmanager
-    def locked(self, lock: threading.Lock) -> Iterator[None]:
-        """Hold the lock. Raises `PageTimeoutError` if it is not free in time."""
+    def wait(self, event: threading.Event, most_s: float) -> bool:
+        """Wait for the event, for at most `most_s` seconds, and return whether it is set. Raises
+        `PageTimeoutError` if the rest of this time is shorter, and over."""
         left_s = max(0.0, self.until_s - self._now_s())
-        if not lock.acquire(timeout=min(left_s, threading.TIMEOUT_MAX)):
+        if event.wait(min(left_s, most_s, threading.TIMEOUT_MAX)):
+            return True
+        if left_s <= most_s:
             raise self._late()
-        try:
-            yield
-        finally:
-            lock.release()
+        return False
 
     def _late(self) -> PageTimeoutError:
         return page_timeout(self._limit_ms, self._setting)

@@ -98,13 +98,19 @@ class Console:
         work, settings = partial(self._deadline, "read_ms_max"), self.settings
         self._stopped = threading.Event()
         self._whole_bucket = self.bucket
+        patience_ms, listing_age_ms = settings.refresh_wait_ms, settings.listing_age_ms
         self._log = ConsoleLog(
-            self.bucket, self.place, refresh_ms=settings.refresh_ms, now_ms=self.now_ms, work=work
+            self.bucket,
+            self.place,
+            refresh_ms=settings.refresh_ms,
+            now_ms=self.now_ms,
+            work=work,
+            patience_ms=patience_ms,
         )
-        listing_age_ms = settings.listing_age_ms
-        self._listing: AgedValue[BucketObjects] = AgedValue(listing_age_ms, self.now_ms, work)
-        self._garbage: AgedValue[GarbageReport] = AgedValue(listing_age_ms, self.now_ms, work)
-        self._usage: AgedValue[Usage] = AgedValue(settings.cost_age_ms, self.now_ms, work)
+        aged = partial(AgedValue, now_ms=self.now_ms, work=work, patience_ms=patience_ms)
+        self._listing: AgedValue[BucketObjects] = aged(listing_age_ms)
+        self._garbage: AgedValue[GarbageReport] = aged(listing_age_ms)
+        self._usage: AgedValue[Usage] = aged(settings.cost_age_ms)
         self._topic_rows: FiguresMemo[TopicRow] = FiguresMemo(topic_rows)
         self._group_rows: FiguresMemo[GroupLagRow] = FiguresMemo(group_rows)
         self.plans = PendingPlans(
@@ -136,7 +142,7 @@ class Console:
         return Deadline(self.now_s, limit_ms, setting, is_stopped=self._stopped.is_set)
 
     def look(self) -> LogView:
-        """Errors as of `ConsoleLog.look`."""
+        """Errors as of `ConsoleLog.look`, and `StillReadingError`."""
         return self._log.look(self.deadline)
 
     def objects(self) -> BucketObjects:

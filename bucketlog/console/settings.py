@@ -16,6 +16,11 @@ class ConsoleSettings(BaseSettings):
     refresh_ms: int = Field(
         default=2_000, ge=0, description="age at which a page reads the log again"
     )
+    refresh_wait_ms: int = Field(
+        default=250,
+        ge=0,
+        description="time that a page waits for a new reading before it shows the last one",
+    )
     live_interval_ms: int = Field(
         default=2_000, ge=100, description="pause between two looks of the page Messages, if live"
     )

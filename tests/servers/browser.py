@@ -16,6 +16,8 @@ from tests.rigs.shell import COMMAND
 from tests.servers.components import Components
 
 INSTALL = "scripts/install.sh chromium, or your system's package"
+PATIENT = {"refresh_wait_ms": str(int(PATIENCE_S * 1000))}
+"""Pages show the newest state of the log, also on a busy machine."""
 ADDRESS = re.compile(r"console at (http://\S+)")
 
 
@@ -95,7 +97,8 @@ def console_process(
         name: value for name, value in os.environ.items() if not name.startswith("BUCKETLOG_")
     }
     environment |= {
-        f"BUCKETLOG_CONSOLE_{name.upper()}": value for name, value in (settings or {}).items()
+        f"BUCKETLOG_CONSOLE_{name.upper()}": value
+        for name, value in (PATIENT | (settings or {})).items()
     }
     with log_file.open("wb") as errors:
         process = subprocess.Popen(

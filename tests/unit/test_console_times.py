@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.types import ASGIApp, Message
 
-from bucketlog.console.aged_value import AgedValue
+from bucketlog.console.aged_value import AgedValue, StillReadingError
 from bucketlog.console.application import PAGES, application
 from bucketlog.console.log_view import ConsoleLog
 from bucketlog.console.page_deadline import Deadline, DeadlineBucket, PageTimeoutError
@@ -16,13 +16,13 @@ from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.cost.assumptions import Assumptions
-from bucketlog.log_format.errors import BucketError, BucketUnavailableError
+from bucketlog.log_format.errors import BucketError, BucketlogError, BucketUnavailableError
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.bucket import Body, Span, Suffix, SyncBucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from bucketlog.tiered_storage.identity import NoLogError
-from tests.rigs.patience import PATIENCE_S
+from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.written_log import WrittenLog, some_records
 from tests.unit.test_verify import IDENTITY
 
@@ -143,6 +143,57 @@ def test_nobody_waits_for_a_value_longer_than_its_page() -> None:
         leave.set()
         thread.join()
     assert value.get(lambda _: 2) == 1
+
+
+class BlockedWork:
+    """Work that ends when a test lets it end, with the number of the call."""
+
+    def __init__(self) -> None:
+        self.entered, self.leave = threading.Event(), threading.Event()
+        self.calls = 0
+
+    def __call__(self, _: Deadline) -> int:
+        self.calls += 1
+        self.entered.set()
+        assert self.leave.wait(PATIENCE_S)
+        return self.calls
+
+
+def test_pages_get_the_last_value_while_the_next_is_computed() -> None:
+    clock, work = SteppedClock(), BlockedWork()
+    value: AgedValue[int] = AgedValue(1_000, clock.ms, patience_ms=0)
+    with pytest.raises(StillReadingError):
+        value.get(work)
+    work.leave.set()
+    eventually(lambda: value.get(work) == 1, despite=(StillReadingError,))
+    work.leave.clear()
+    clock.now = 1_000
+    assert [value.get(work) for _ in range(5)] == [1] * 5
+    assert work.entered.wait(PATIENCE_S)
+    assert work.calls == 2, "several threads compute"
+    work.leave.set()
+    eventually(lambda: value.get(work) == 2)
+
+
+def test_a_failure_replaces_the_last_value() -> None:
+    clock, calls = SteppedClock(), list[int]()
+    value: AgedValue[int] = AgedValue(1_000, clock.ms)
+    assert value.get(lambda _: 1) == 1
+    clock.now = 1_000
+    with pytest.raises(BucketUnavailableError, match="failure 1"):
+        value.get(failing(calls))
+
+
+def test_an_unexpected_error_does_not_leave_pages_waiting() -> None:
+    ended = list[threading.ExceptHookArgs]()
+    value: AgedValue[int] = AgedValue(1_000, lambda: 0)
+    before, threading.excepthook = threading.excepthook, ended.append
+    try:
+        with pytest.raises(BucketlogError, match="unexpected error"):
+            value.get(lambda _: 1 // 0)
+        eventually(lambda: [each.exc_type for each in ended] == [ZeroDivisionError])
+    finally:
+        threading.excepthook = before
 
 
 def test_a_late_page_begins_no_request(bucket: BlockedBucket) -> None:
@@ -268,13 +319,31 @@ async def answer(
     return sent[0]["status"], headers, body.decode()
 
 
-async def test_a_full_console_answers_when_to_try_again(blocked: BlockedBucket) -> None:
+async def test_a_full_console_answers_when_to_try_again(bucket: BlockedBucket) -> None:
     console = console_of(
-        blocked, SteppedClock(), pages_in_flight_max=1, page_wait_ms_max=10, page_ms_max=20
+        bucket, SteppedClock(), pages_in_flight_max=1, page_wait_ms_max=10, page_ms_max=20
     )
+    console.look()
     app = application(console, hosts=["localhost"])
-    status, _, body = await answer(app, "/topics")
-    assert (status, "BUCKETLOG_CONSOLE_PAGE_MS_MAX" in body) == (504, True)
+    bucket.opened = threading.Event()  # the page reads the batches itself
+    try:
+        status, _, body = await answer(app, "/messages?topic=t")
+        assert (status, "BUCKETLOG_CONSOLE_PAGE_MS_MAX" in body) == (504, True)
+        status, headers, body = await answer(app, "/topics")
+        assert (status, headers["retry-after"]) == (503, "2")
+        assert "BUCKETLOG_CONSOLE_PAGES_IN_FLIGHT_MAX" in body
+    finally:
+        bucket.opened.set()
+
+
+async def test_a_page_before_the_first_reading_opens_by_itself(blocked: BlockedBucket) -> None:
+    console = console_of(blocked, SteppedClock(), refresh_wait_ms=0)
+    app = application(console, hosts=["localhost"])
     status, headers, body = await answer(app, "/topics")
-    assert (status, headers["retry-after"]) == (503, "2")
-    assert "BUCKETLOG_CONSOLE_PAGES_IN_FLIGHT_MAX" in body
+    assert (status, headers["refresh"]) == (202, "1")
+    assert "The bucket is being read" in body
+    assert blocked.opened is not None
+    blocked.opened.set()
+    eventually(lambda: console.look().identity == IDENTITY, despite=(StillReadingError,))
+    status, headers, body = await answer(app, "/topics")
+    assert (status, "refresh" in headers) == (200, False)
