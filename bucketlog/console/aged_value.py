@@ -30,17 +30,17 @@ class _Made(NamedTuple, Generic[T]):
     """A value or a failure, and when its work ended."""
 
     ended_ms: int
-    outcome: T | BucketlogError
+    outcome: T | BucketlogError | OSError
 
     def value(self) -> T:
         """Raises the failure."""
-        if isinstance(self.outcome, BucketlogError):
+        if isinstance(self.outcome, BucketlogError | OSError):
             raise copy(self.outcome) from self.outcome
         return self.outcome
 
     @property
     def is_value(self) -> bool:
-        return not isinstance(self.outcome, BucketlogError)
+        return not isinstance(self.outcome, BucketlogError | OSError)
 
 
 class AgedValue(Generic[T]):
@@ -64,8 +64,15 @@ class AgedValue(Generic[T]):
         self._made_now: threading.Event | None = None
         """Set at the end of the computation that runs; None while none runs."""
 
-    def get(self, make: Callable[[Deadline], T], waiting: Deadline = UNBOUNDED) -> T:
-        """The value, or the last value if `make` takes longer than the patience. Raises the errors
+    def get(
+        self,
+        make: Callable[[Deadline], T],
+        waiting: Deadline = UNBOUNDED,
+        *,
+        is_patient: bool = False,
+    ) -> T:
+        """The value, or the last value if `make` takes longer than the patience. With `is_patient`,
+        wait for `make` in any case. Raises the errors
         of `make`; `StillReadingError` if there is no value yet after the patience; and
         `PageTimeoutError` if there is none in the time of `waiting`."""
         with self._lock:
@@ -80,7 +87,7 @@ class AgedValue(Generic[T]):
                 ).start()
         known = last if last is not None and last.is_value else None
         try:
-            is_made = waiting.wait(made_now, self._patience_ms / 1000)
+            is_made = waiting.wait(made_now, inf if is_patient else self._patience_ms / 1000)
         except PageTimeoutError:
             if known is None:
                 raise
@@ -93,12 +100,12 @@ class AgedValue(Generic[T]):
         raise StillReadingError("the bucket is being read", remedy="try again in a moment")
 
     def _compute(self, make: Callable[[Deadline], T], made_now: threading.Event) -> None:
-        outcome: T | BucketlogError = BucketlogError(
+        outcome: T | BucketlogError | OSError = BucketlogError(
             "the reading ended with an unexpected error", remedy="see the console's output"
         )
         try:
             outcome = make(self._work())
-        except BucketlogError as error:
+        except (BucketlogError, OSError) as error:
             outcome = error
         finally:
             with self._lock:

@@ -24,14 +24,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bucketlog.console import figures_text, message_pages, pages
+from bucketlog.console import figures_text, group_pages, message_pages, pages
 from bucketlog.console.access_page import access
 from bucketlog.console.aged_value import StillReadingError
 from bucketlog.console.brokers_page import brokers
 from bucketlog.console.bucket_page import bucket
 from bucketlog.console.change_page import change_form, change_plan, change_result
 from bucketlog.console.cost_page import cost
-from bucketlog.console.group_page import group
 from bucketlog.console.log_checks import CheckRefusedError
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
@@ -109,8 +108,8 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "topic": ("topic", pages.topic),
     "messages": ("messages", message_pages.messages),
     "record": ("record", message_pages.record),
-    "groups": ("groups", pages.groups),
-    "group": ("group", group),
+    "groups": ("groups", group_pages.groups),
+    "group": ("group", group_pages.group),
     "transactions": ("transactions", transactions),
     "bucket": ("bucket", bucket),
     "verify": ("verify", verify),
@@ -145,6 +144,9 @@ def environment() -> Environment:
         "count": figures_text.count_text,
         "time": figures_text.time_text,
         "duration": figures_text.duration_text,
+        "rate": figures_text.rate_text,
+        "trend": figures_text.trend_text,
+        "catch_up": figures_text.catch_up_text,
         "usd": figures_text.usd_text,
         "shortened": figures_text.shortened,
         "printable": printable,

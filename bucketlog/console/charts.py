@@ -9,7 +9,8 @@ BAR_WIDTH_MAX = 60.0
 
 
 class Rect(NamedTuple):
-    """In the units of the drawing; `label` is its text and `title` what a pointer shows."""
+    """In the units of the drawing; `label` is its text and `title` what a pointer shows. `is_gap`:
+    nothing is known of this bar's value."""
 
     x: float
     y: float
@@ -17,18 +18,20 @@ class Rect(NamedTuple):
     height: float
     label: str = ""
     title: str = ""
+    is_gap: bool = False
 
 
 def bars(
-    values: Sequence[float], titles: Sequence[str], *, width: float, height: float
+    values: Sequence[float | None], titles: Sequence[str], *, width: float, height: float
 ) -> list[Rect]:
-    """Vertical bars from the bottom; a value above 0 has at least two units."""
-    most = max(values, default=0) or 1
+    """Vertical bars from the bottom; a value above 0 has at least two units. A value None is a
+    gap."""
+    most = max((value or 0 for value in values), default=0) or 1
     step = min(width / max(len(values), 1), BAR_WIDTH_MAX)
     gap = min(2.0, step * 0.2)
     found = []
     for at, (value, title) in enumerate(zip(values, titles, strict=True)):
-        tall = max(2.0, value / most * height) if value > 0 else 0.0
+        tall = max(2.0, value / most * height) if value else 0.0
         found.append(
             Rect(
                 round(at * step + gap / 2, 2),
@@ -36,6 +39,7 @@ def bars(
                 round(step - gap, 2),
                 round(tall, 2),
                 title=title,
+                is_gap=value is None,
             )
         )
     return found

@@ -1,8 +1,10 @@
 """Figures as people read them: sizes, counts, times, ages, money. Pure."""
 
 from datetime import UTC, datetime
+from math import isinf
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_YEAR_S = 365 * 86_400
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -51,6 +53,27 @@ def age_text(at_ms: int, now_ms: int) -> str:
     if at_ms > now_ms + 1000:
         return f"in {duration_text(at_ms - now_ms)}"
     return "now" if now_ms - at_ms < 1000 else f"{duration_text(now_ms - at_ms)} ago"
+
+
+def rate_text(per_s: float) -> str:
+    """A rate of 0 or more, with three digits, such as 1.25/s."""
+    if per_s < 0.005:
+        return "<0.01/s" if per_s > 0 else "0/s"
+    return f"{per_s:,.{2 if per_s < 10 else 1 if per_s < 100 else 0}f}/s"
+
+
+def trend_text(per_s: float) -> str:
+    """How a figure changes: "falls by 12.5/s", "grows by 3.00/s" or "steady"."""
+    if not per_s:
+        return "steady"
+    return f"{'grows' if per_s > 0 else 'falls'} by {rate_text(abs(per_s))}"
+
+
+def catch_up_text(time_s: float) -> str:
+    """A time to catch up. Infinity is "never at this rate"."""
+    if isinf(time_s):
+        return "never at this rate"
+    return "more than a year" if time_s > _YEAR_S else duration_text(round(time_s * 1000))
 
 
 def usd_text(amount: float) -> str:

@@ -1,7 +1,8 @@
-"""The pages Groups and Group: committed offsets and lag, in records and in time. Pure.
+"""Rows of the pages Groups and Group: committed offsets and lag, in records and in time. Pure.
 
 The time of a lag comes from the highest timestamp of the batch, or of the tier's object, that has
-the first unread record: that record waits for at least as long.
+the first unread record: that record waits for at least as long. Whether a partition is stuck comes
+from the bucket alone, from this time and from that of the last commit.
 """
 
 from bisect import bisect_right
@@ -15,7 +16,8 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 
 class GroupLagRow(NamedTuple):
-    """`lag` is the sum over the partitions, `worst_lag` the largest one."""
+    """`lag`, `committed` and `latest` are sums over the partitions: of the lags, of the committed
+    offsets and of the latest offsets. `worst_lag` is the largest lag."""
 
     name: str
     topics: int
@@ -23,6 +25,8 @@ class GroupLagRow(NamedTuple):
     lag: int
     worst_lag: int
     committed_ms: int
+    committed: int
+    latest: int
 
 
 def group_rows(view: LogView) -> list[GroupLagRow]:
@@ -38,13 +42,16 @@ def group_rows(view: LogView) -> list[GroupLagRow]:
                 sum(lags),
                 max(lags, default=0),
                 max((row.committed_ms for row in rows.values()), default=-1),
+                sum(row.offset for row in rows.values()),
+                sum(view.figures[key].latest for key in rows),
             )
         )
     return found
 
 
 class CommittedRow(NamedTuple):
-    """`unread_ms`: how long the first unread record has waited, at least; None if all is read."""
+    """`unread_ms`: how long the first unread record has waited, at least; None if all is read.
+    `is_stuck` as in `is_stuck_after`."""
 
     topic: str
     partition: int
@@ -55,10 +62,32 @@ class CommittedRow(NamedTuple):
     unread_ms: int | None
     committed_ms: int
     metadata: str
+    is_stuck: bool
+
+
+def is_stuck_after(limit_ms: int, *, unread_ms: int | None, committed_ms: int, now_ms: int) -> bool:
+    """Return whether a group is stuck in a partition.
+
+    The group is stuck if its first unread record has waited for `limit_ms`, and its last commit is
+    as old. A partition whose records are all read is never stuck.
+
+    Args:
+        limit_ms: The time after which the group is stuck, in milliseconds.
+        unread_ms: How long the first unread record has waited, in milliseconds, or None if all
+            records are read or if the record has no timestamp.
+        committed_ms: The time of the last commit, in milliseconds since 1970.
+        now_ms: The time now, in milliseconds since 1970.
+    """
+    return unread_ms is not None and min(unread_ms, now_ms - committed_ms) >= limit_ms
 
 
 def committed_rows(
-    view: LogView, group: str, wanted: Iterable[TopicIdPartition], now_ms: int
+    view: LogView,
+    group: str,
+    wanted: Iterable[TopicIdPartition],
+    now_ms: int,
+    *,
+    stuck_after_ms: int,
 ) -> list[CommittedRow]:
     """The group's offsets in these partitions, by topic and partition."""
     rows = view.state.groups.get(group, {})
@@ -68,6 +97,7 @@ def committed_rows(
     for key in keys:
         row, figures = rows[key], view.figures[key]
         lag = lag_of(figures, row.offset)
+        unread_ms = waiting_ms(parts[key], row.offset, now_ms) if lag else None
         found.append(
             CommittedRow(
                 view.state.topics[key.topic_id].name,
@@ -76,9 +106,15 @@ def committed_rows(
                 figures.earliest,
                 figures.latest,
                 lag,
-                waiting_ms(parts[key], row.offset, now_ms) if lag else None,
+                unread_ms,
                 row.committed_ms,
                 row.metadata,
+                is_stuck_after(
+                    stuck_after_ms,
+                    unread_ms=unread_ms,
+                    committed_ms=row.committed_ms,
+                    now_ms=now_ms,
+                ),
             )
         )
     return found
@@ -98,21 +134,40 @@ def waiting_ms(part: ReadablePartition, offset: int, now_ms: int) -> int | None:
     return None
 
 
-def worst_waits(view: LogView, groups: Iterable[str], now_ms: int) -> Mapping[str, int | None]:
-    """The longest `unread_ms` of each of the groups."""
-    names = list(groups)
-    rows_of = {name: view.state.groups.get(name, {}) for name in names}
+class GroupWait(NamedTuple):
+    """What a group has not read. `unread_ms` is the longest of its partitions' times, in
+    milliseconds, or None if all is read. `stuck` counts the partitions in which it is stuck."""
+
+    unread_ms: int | None
+    stuck: int
+
+
+def group_waits(
+    view: LogView, groups: Iterable[str], now_ms: int, *, stuck_after_ms: int
+) -> Mapping[str, GroupWait]:
+    """Return the `GroupWait` of each of the groups, by name."""
     lagging = {
-        key
-        for rows in rows_of.values()
-        for key, row in rows.items()
-        if lag_of(view.figures[key], row.offset)
+        name: {
+            key: row
+            for key, row in view.state.groups.get(name, {}).items()
+            if lag_of(view.figures[key], row.offset)
+        }
+        for name in groups
     }
-    parts = view.parts(lagging)
-    found: dict[str, int | None] = {}
-    for name, rows in rows_of.items():
+    parts = view.parts({key for rows in lagging.values() for key in rows})
+    found = {}
+    for name, rows in lagging.items():
         waits = [
-            waiting_ms(parts[key], row.offset, now_ms) for key, row in rows.items() if key in parts
+            (waiting_ms(parts[key], row.offset, now_ms), row.committed_ms)
+            for key, row in rows.items()
         ]
-        found[name] = max((wait for wait in waits if wait is not None), default=None)
+        found[name] = GroupWait(
+            max((unread_ms for unread_ms, _ in waits if unread_ms is not None), default=None),
+            sum(
+                is_stuck_after(
+                    stuck_after_ms, unread_ms=unread_ms, committed_ms=committed_ms, now_ms=now_ms
+                )
+                for unread_ms, committed_ms in waits
+            ),
+        )
     return found

@@ -139,10 +139,11 @@ class ConsoleLog:
             refresh_ms, now_ms, work, patience_ms=patience_ms
         )
 
-    def look(self, waiting: Deadline = UNBOUNDED) -> LogView:
-        """Raises `NoLogError`, `CorruptObjectError`, `InvalidDataError`, `PageTimeoutError` and the
-        bucket's errors."""
-        return self._view.get(self._read, waiting)
+    def look(self, waiting: Deadline = UNBOUNDED, *, is_patient: bool = False) -> LogView:
+        """The latest reading. With `is_patient`, wait for a reading that runs. Raises
+        `StillReadingError`, `NoLogError`, `CorruptObjectError`, `InvalidDataError`,
+        `PageTimeoutError` and the bucket's errors."""
+        return self._view.get(self._read, waiting, is_patient=is_patient)
 
     def _check(self) -> None:
         self._reading.check()

@@ -23,7 +23,8 @@ from bucketlog.console.bucket_objects import (
     writer_chains,
 )
 from bucketlog.console.figures_text import count_text, size_text, time_text
-from bucketlog.console.groups import GroupLagRow, group_rows, worst_waits
+from bucketlog.console.groups import GroupLagRow, group_rows
+from bucketlog.console.lag_history import LagHistory
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
@@ -93,6 +94,7 @@ class Console:
     new_plan_id: Callable[[], str] = token_urlsafe
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)
+    lag_history: LagHistory = field(init=False)
 
     def __post_init__(self) -> None:
         work, settings = partial(self._deadline, "read_ms_max"), self.settings
@@ -119,6 +121,11 @@ class Console:
             now_ms=self.now_ms,
             new_id=self.new_plan_id,
         )
+        self.lag_history = LagHistory(
+            history_ms=settings.lag_history_ms,
+            interval_ms=settings.lag_interval_ms,
+            groups_max=settings.lag_groups_max,
+        )
 
     @property
     def may_change(self) -> bool:
@@ -144,6 +151,10 @@ class Console:
     def look(self) -> LogView:
         """Errors as of `ConsoleLog.look`, and `StillReadingError`."""
         return self._log.look(self.deadline)
+
+    def look_patiently(self) -> LogView:
+        """As `look`, but wait for a reading that runs, however long it takes."""
+        return self._log.look(self.deadline, is_patient=True)
 
     def objects(self) -> BucketObjects:
         return self._listing.get(
@@ -312,22 +323,3 @@ def topic(console: Console, query: PageQuery) -> Values:
         "group_names": names[: console.settings.page_rows_max],
         "is_encrypted": found.topic_id in view.state.data_keys.by_topic,
     }
-
-
-def groups(console: Console, query: PageQuery) -> Values:
-    view = console.look()
-    page = table_page(
-        console.groups(view),
-        query,
-        {
-            "name": attrgetter("name"),
-            "topics": attrgetter("topics"),
-            "partitions": attrgetter("partitions"),
-            "lag": attrgetter("lag"),
-            "committed": attrgetter("committed_ms"),
-        },
-        filter_text=attrgetter("name"),
-        rows_max=console.settings.page_rows_max,
-    )
-    waits = worst_waits(view, (row.name for row in page.rows), console.now_ms())
-    return {"view": view, "page": page, "waits": waits}

@@ -12,6 +12,7 @@ import uvicorn
 
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.lag_sampler import LagSampler
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
@@ -63,7 +64,7 @@ def serve_console(
             checks=checks,
             cluster=cluster,
         )
-        console.look()
+        console.look_patiently()
         with closing(_bound(host, port)) as listening:
             on_ready(f"http://{_in_address(host)}:{listening.getsockname()[1]}/")
             config = uvicorn.Config(
@@ -76,10 +77,11 @@ def serve_console(
                 limit_concurrency=CONNECTIONS_MAX,
                 timeout_graceful_shutdown=GRACE_S,
             )
-            try:
-                uvicorn.Server(config).run(sockets=[listening])
-            finally:
-                console.stop()
+            with closing(LagSampler(console)):
+                try:
+                    uvicorn.Server(config).run(sockets=[listening])
+                finally:
+                    console.stop()
 
 
 def _now_ms() -> int:

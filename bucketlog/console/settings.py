@@ -30,6 +30,20 @@ class ConsoleSettings(BaseSettings):
     cost_age_ms: int = Field(
         default=60_000, ge=0, description="age at which the page Cost reads the footers again"
     )
+    lag_interval_ms: int = Field(
+        default=30_000, ge=0, description="time between two samples of the groups' lag; 0: none"
+    )
+    lag_history_ms: int = Field(
+        default=3_600_000, ge=1, description="age at which a sample of lag is forgotten"
+    )
+    lag_groups_max: int = Field(
+        default=10_000, ge=0, description="groups whose lag is kept over time"
+    )
+    stuck_after_ms: int = Field(
+        default=300_000,
+        ge=1,
+        description="age of a last commit, and of the first unread record, of a stuck partition",
+    )
     page_rows_max: int = Field(default=100, ge=1, le=1_000, description="rows of a table")
     pages_in_flight_max: int = Field(
         default=4, ge=1, description="pages that are computed at the same time; others wait"

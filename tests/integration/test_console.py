@@ -1,7 +1,10 @@
 """The console in a real Chromium: two brokers write, all of them and Redis end, the pages stay."""
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
@@ -14,8 +17,11 @@ from bucketlog.console.application import SECURITY_HEADERS
 from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
 from bucketlog.inspect.verify import verify_log
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
-from tests.rigs.console_log import AVRO_TEXT_ID, HOSTILE, ORDERS, SCRIPT, write_log
+from tests.rigs.console_log import AVRO_TEXT_ID, GROUP, HOSTILE, ORDERS, SCRIPT, write_log
+from tests.rigs.group_log import GroupLog
+from tests.rigs.patience import eventually
 from tests.rigs.shell import Shell
+from tests.rigs.written_log import START_MS
 from tests.scenarios.console_walk import (
     PAGES,
     accessibility,
@@ -51,6 +57,8 @@ def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "allowed_host": "logs.example *.pages.example",
         "registry_request_ms_max": "60000",  # a machine may be busy
         "verify_interval_ms": "0",
+        "lag_interval_ms": "1000",
+        "stuck_after_ms": "1",
     }
     hostile = RegistryAnswer(404, json.dumps({"error_code": 1, "message": SCRIPT}).encode())
     with served_registry({f"/schemas/ids/{AVRO_TEXT_ID}": AVRO_TEXT}, otherwise=hostile) as url:
@@ -149,6 +157,49 @@ def test_a_search_by_a_jsonpath_finds_fields(watched: WatchedPage) -> None:
 
 def test_a_person_finds_a_record_by_keys_and_clicks(watched: WatchedPage) -> None:
     check_use(watched)
+
+
+def test_a_lag_that_does_not_change_is_steady(watched: WatchedPage) -> None:
+    def is_steady(path: str) -> bool:
+        return watched.open(path).get_by_text("steady", exact=True).first.is_visible()
+
+    eventually(lambda: is_steady("groups?sort=-catch_up"))
+    row = watched.page.locator("tbody tr").first.inner_text()
+    assert GROUP in row
+    assert "never at this rate" in row
+    eventually(lambda: is_steady(f"group?name={GROUP}"))
+    page = watched.page
+    assert page.get_by_text("never at this rate").is_visible()
+    assert "highest" in str(page.locator("svg.bars").get_attribute("aria-label"))
+    assert page.locator(".bars .gap").count() > page.locator(".bars .hit").count() > 0
+    assert page.locator("td .tag", has_text="stuck").count() > 0
+    assert watched.complaints == []
+
+
+def test_a_group_that_reads_catches_up(browser: Browser, tmp_path: Path) -> None:
+    """Nothing but the bucket connects the group and the console."""
+    context, offsets = browser.new_context(), count(1)
+    with closing(open_sync_bucket(f"file://{tmp_path}/bucket")) as bucket:
+        log = GroupLog(bucket, lambda: START_MS)
+        log.append(0, 100_000)
+        log.commit("reader", p0=0)
+        with console_process(
+            f"file://{tmp_path}/bucket",
+            log_file=tmp_path / "log",
+            settings={"refresh_ms": "0", "lag_interval_ms": "500"},
+        ) as address:
+            watched = WatchedPage(context, address)
+
+            def falls() -> bool:
+                log.commit("reader", p0=10 * next(offsets))
+                page = watched.open("groups")
+                return page.get_by_text("falls by").is_visible()
+
+            eventually(falls)
+            row = watched.page.locator("tbody tr").inner_text()
+            assert re.search(r"falls by [\d.]+/s\s+\d+ (min|h|s|d)", row), row
+            assert watched.complaints == []
+    context.close()
 
 
 def test_pages_work_without_the_script(browser: Browser, address: str) -> None:

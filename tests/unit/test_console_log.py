@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from bucketlog.console.bucket_page import bucket
-from bucketlog.console.groups import committed_rows, group_rows, worst_waits
+from bucketlog.console.groups import GroupWait, committed_rows, group_rows, group_waits
 from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.message_pages import messages, record
 from bucketlog.console.page_query import PageQuery
@@ -287,12 +287,12 @@ def test_lag_is_in_records_and_in_time(mixed: WrittenLog) -> None:
     (row,) = group_rows(view)
     assert (row.name, row.partitions, row.lag, row.committed_ms) == ("g", 1, 6, START_MS)
     key = TopicIdPartition(mixed.topics["t"][0], 0)
-    (committed,) = committed_rows(view, "g", [key], NOW_MS)
+    (committed,) = committed_rows(view, "g", [key], NOW_MS, stuck_after_ms=1)
     assert (committed.committed, committed.latest, committed.metadata) == (30, 36, "meta")
     assert committed.unread_ms == NOW_MS - (START_MS + 2_000)  # the highest of its batch
-    assert worst_waits(view, ["g", "unknown"], NOW_MS) == {
-        "g": committed.unread_ms,
-        "unknown": None,
+    assert group_waits(view, ["g", "unknown"], NOW_MS, stuck_after_ms=1) == {
+        "g": GroupWait(committed.unread_ms, 1),
+        "unknown": GroupWait(None, 0),
     }
 
 
