@@ -41,7 +41,7 @@ _ARROW_TYPES = {
 }
 
 
-_LAST_MS = (2**63 - 1) // 1000
+LAST_MS = (2**63 - 1) // 1000
 """The largest timestamp that 64-bit microseconds can hold; the smallest is its negative."""
 
 
@@ -168,7 +168,7 @@ def _column(name: str, columns: RecordColumns, runs: Sequence[Run]) -> pa.Array:
 
 def _microseconds(milliseconds: pa.Array, runs: Sequence[Run]) -> pa.Array:
     given = numbers_of(milliseconds)
-    fitting = np.clip(given, -_LAST_MS, _LAST_MS)
+    fitting = np.clip(given, -LAST_MS, LAST_MS)
     if cut := int(np.count_nonzero(fitting != given)):
         logger.warning(
             "%d timestamps of %s do not fit in microseconds, and are probably not in milliseconds: "

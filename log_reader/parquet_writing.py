@@ -214,6 +214,14 @@ class _OpenFile:
         return memoryview(self.sink.getvalue())
 
 
+def encoded_file(rows: pa.Table, settings: ParquetSettings) -> memoryview:
+    """All of `rows` as one file, with the codec, encodings and statistics of a task's files."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, rows.schema, **_writer_arguments(rows.schema, settings)) as writer:
+        writer.write_table(rows, row_group_size=settings.row_group_rows)
+    return memoryview(sink.getvalue())
+
+
 def unpinned(rows: pa.RecordBatch) -> pa.RecordBatch:
     """A copy where `rows` are less than half of the memory that they keep: a slice keeps all that
     it was cut from."""

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from typing import Any, TypeAlias, TypeVar
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -31,12 +30,15 @@ from bucketlog.console.brokers_page import brokers
 from bucketlog.console.bucket_page import bucket
 from bucketlog.console.change_page import change_form, change_plan, change_result
 from bucketlog.console.cost_page import cost
+from bucketlog.console.export_response import ExportSlots, send_export
 from bucketlog.console.log_checks import CheckRefusedError
+from bucketlog.console.message_export import export
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
 from bucketlog.console.pending_plans import PlanGoneError
+from bucketlog.console.posted_forms import OtherOriginError, check_origin, form_values
 from bucketlog.console.transactions_page import transactions
 from bucketlog.console.verify_page import start_check, stop_check, verify
 from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
@@ -49,18 +51,6 @@ THEME_COOKIE = "bucketlog-theme"
 COOKIE_AGE_S = 365 * 86_400
 RETRY_AFTER_S = 2
 LOOK_AGAIN_S = 1
-FORM = "application/x-www-form-urlencoded"
-FORM_FIELDS_MAX = 20
-
-
-class OtherOriginError(BucketlogError):
-    """No page of this console sent the POST request."""
-
-    code = "OTHER_ORIGIN"
-
-
-class BadFormError(ConfigurationError):
-    """The body of a POST request is not a form, or is too large."""
 
 
 STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
@@ -88,6 +78,7 @@ SECURITY_HEADERS = {
     "cache-control": "no-store",
 }
 
+T = TypeVar("T")
 Page: TypeAlias = Callable[[Console, PageQuery], Values]
 Action: TypeAlias = Callable[[Console], None]
 NAVIGATION = (
@@ -178,33 +169,52 @@ class Endpoints:
         self._console = console
         self._environment = environment()
         self._threads = PageThreads(console.settings.pages_in_flight_max)
+        self._exports = ExportSlots(console.settings.exports_in_flight_max)
 
     def page(self, name: str, build: Page) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
-            settings = self._console.settings
-            if len(request.url.query) > settings.query_chars_max:
-                error = ConfigurationError(
-                    f"the query has more than {settings.query_chars_max} characters",
-                    remedy="shorten the filter",
-                )
+            try:
+                work = partial(self._render, request, name, build, self._query(request))
+                return await self._worked(work)
+            except BucketlogError as error:
                 return self._error(request, name, error)
-            query = PageQuery(dict(request.query_params))
-            work = partial(self._render, request, name, build, query)
-            return await self._answered(request, name, work)
 
         return respond
+
+    async def export(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a file, or with a page about the error."""
+        request, settings = Request(scope, receive), self._console.settings
+        try:
+            async with self._exports.one(wait_s=settings.page_wait_ms_max / 1000):
+                query = self._query(request)
+                made = await self._worked(lambda: export(self._console.for_page(), query))
+                await send_export(made, send, send_s=settings.export_send_ms_max / 1000)
+        except BucketlogError as error:
+            await self._error(request, "messages", error)(scope, receive, send)
+
+    def _query(self, request: Request) -> PageQuery:
+        """Raises `ConfigurationError`."""
+        chars_max = self._console.settings.query_chars_max
+        if len(request.url.query) > chars_max:
+            raise ConfigurationError(
+                f"the query has more than {chars_max} characters", remedy="shorten the filter"
+            )
+        return PageQuery(dict(request.query_params))
 
     def action(self, name: str, act: Action) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint that calls `act`, then redirects to the page `name`. The endpoint does
         not read the body of the request."""
 
         def work(request: Request) -> Response:
-            _check_origin(request)
+            check_origin(request)
             act(self._console)
             return RedirectResponse(f"{_root(request)}/{PAGES[name][0]}", HTTPStatus.SEE_OTHER)
 
         async def respond(request: Request) -> Response:
-            return await self._answered(request, name, partial(work, request))
+            try:
+                return await self._worked(partial(work, request))
+            except BucketlogError as error:
+                return self._error(request, name, error)
 
         return respond
 
@@ -214,12 +224,13 @@ class Endpoints:
 
         async def respond(request: Request) -> Response:
             try:
-                _check_origin(request)
-                query = await _form_values(request, bytes_max)
+                check_origin(request)
+                query = await form_values(request, bytes_max)
+                return await self._worked(
+                    partial(self._render_form, request, template, build, query)
+                )
             except BucketlogError as error:
                 return self._error(request, "change", error)
-            work = partial(self._render_form, request, template, build, query)
-            return await self._answered(request, "change", work)
 
         return respond
 
@@ -231,9 +242,8 @@ class Endpoints:
         text = self._rendered(request, "change", template, {**values, "query": query})
         return HTMLResponse(text, HTTPStatus.OK if error is None else _status(error))
 
-    async def _answered(
-        self, request: Request, name: str, work: Callable[[], Response]
-    ) -> Response:
+    async def _worked(self, work: Callable[[], T]) -> T:
+        """Raises `PagesBusyError`, `PageTimeoutError`, and the errors of `work`."""
         settings = self._console.settings
         try:
             return await self._threads.run(
@@ -241,13 +251,8 @@ class Endpoints:
                 wait_s=settings.page_wait_ms_max / 1000,
                 page_s=settings.page_ms_max / 1000,
             )
-        except StillReadingError:
-            text = self._rendered(request, name, "reading.html", {"view": None})
-            return HTMLResponse(text, HTTPStatus.ACCEPTED, {"refresh": str(LOOK_AGAIN_S)})
         except TimeoutError:
-            return self._error(request, name, page_timeout(settings.page_ms_max, "page_ms_max"))
-        except BucketlogError as error:
-            return self._error(request, name, error)
+            raise page_timeout(settings.page_ms_max, "page_ms_max") from None
 
     async def theme(self, request: Request) -> Response:
         """Keep the chosen colours in a cookie, and go back to the page `at`."""
@@ -289,6 +294,9 @@ class Endpoints:
         return self._environment.get_template(template).render({**shared, **values})
 
     def _error(self, request: Request, name: str, error: BucketlogError) -> Response:
+        if isinstance(error, StillReadingError):
+            text = self._rendered(request, name, "reading.html", {"view": None})
+            return HTMLResponse(text, HTTPStatus.ACCEPTED, {"refresh": str(LOOK_AGAIN_S)})
         status = _status(error)
         values: Values = {"error": error, "status": status, "view": None}
         if request.method != "GET":
@@ -305,51 +313,18 @@ def _status(error: BucketlogError) -> HTTPStatus:
     return next(found for kind, found in STATUSES if isinstance(error, kind))
 
 
-async def _form_values(request: Request, bytes_max: int) -> PageQuery:
-    """The values of a form. Raises `BadFormError`."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        raise BadFormError("the request has no form", remedy="use the form of the page")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > bytes_max:
-            raise BadFormError(
-                f"the form has more than {bytes_max} bytes",
-                remedy="shorten its values, or raise BUCKETLOG_CONSOLE_CHANGE_BYTES_MAX",
-            )
-    try:
-        pairs = parse_qsl(
-            body.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=FORM_FIELDS_MAX,
-        )
-    except ValueError as error:
-        raise BadFormError(
-            f"the form cannot be read: {error}", remedy="use the form of the page"
-        ) from error
-    return PageQuery(dict(pairs))
+class ExportApp:
+    """`Endpoints.export` as an ASGI application. Starlette takes a method for something else."""
+
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._endpoints.export(scope, receive, send)
 
 
 def _root(request: Request) -> str:
     return str(request.scope.get("root_path", ""))
-
-
-def _netloc(url: str) -> str:
-    try:
-        return urlsplit(url).netloc.lower()
-    except ValueError:  # such as "http://["
-        return ""
-
-
-def _check_origin(request: Request) -> None:
-    """Raise `OtherOriginError` unless a page of this console sent the request."""
-    origin = _netloc(request.headers.get("origin", ""))
-    if not origin or origin != request.headers.get("host", "").lower():
-        raise OtherOriginError(
-            "only a page of this console may send this request",
-            remedy="use the button of the page",
-        )
 
 
 def application(console: Console, *, hosts: list[str]) -> Starlette:
@@ -370,6 +345,7 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
                 Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
                 for path, (template, build) in FORMS.items()
             ),
+            Route("/messages/export", ExportApp(endpoints), methods=["GET"]),
             Route("/theme", endpoints.theme, methods=["GET"]),
             Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),
         ],

@@ -2,27 +2,20 @@
 
 from typing import NamedTuple
 
-from bucketlog.console import json_path
+from bucketlog.console.copied_code import CopiedCode, SearchedRange, copied_code
+from bucketlog.console.message_export import is_complete
+from bucketlog.console.message_search import NEWEST, MessageSearch, batch_limits, message_search
 from bucketlog.console.opened_record import open_record
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, UnknownNameError, Values
-from bucketlog.console.record_search import (
-    BatchLimits,
-    RecordFilter,
-    SearchLimits,
-    search,
-    search_newest,
-)
-from bucketlog.console.settings import ConsoleSettings
+from bucketlog.console.record_rows import RecordRow, RowPreviews
+from bucketlog.console.record_search import SearchReport
 from bucketlog.console.shown_bytes import ShownBytes, preview
-from bucketlog.console.shown_records import json_of, reasons, shown_part, shown_rows
-from bucketlog.console.value_test import ValueTest
+from bucketlog.console.shown_records import reasons, shown_part, shown_rows
 from bucketlog.log_format.batch import codec_name
 from bucketlog.tiered_storage.encryption.reading_keys import partition_seals
-from bucketlog.tiered_storage.time_lookup import first_offset_since
 
 FORMS = ("", "text", "hex")
-SEEKS = ("newest", "oldest", "offset", "time")
 
 
 def messages(console: Console, query: PageQuery) -> Values:
@@ -31,91 +24,69 @@ def messages(console: Console, query: PageQuery) -> Values:
     names = sorted(view.state.names)
     if not query.text("topic"):
         return {"view": view, "names": names[: settings.page_rows_max], "topic": None}
-    topic, key, part = console.partition(view, query)
-    seals = partition_seals(console.access, topic.name, key.partition, part.data_keys)
+    found = message_search(console, view, query)
     rows = query.number(
         "rows", min(50, settings.page_rows_max), least=1, most=settings.page_rows_max
     )
-    figures = view.figures[key]
-    seek = query.choice("seek", SEEKS)
-    start: int | None = figures.earliest
-    if seek == "newest":
-        start = query.number("before", figures.latest)
-    elif seek == "offset":
-        start = query.number("offset", figures.earliest)
-    elif seek == "time":
-        at_ms = query.time_ms("time")
-        if at_ms is not None:
-            start = first_offset_since(
-                console.bucket,
-                part,
-                at_ms,
-                max_decompressed_bytes=settings.batch_decompressed_bytes_max,
-                seals=seals,
-            )
-    wanted = _wanted(console, query)
-    report = (search_newest if seek == "newest" else search)(
-        console.bucket,
-        part,
-        figures.latest if start is None else start,
-        wanted,
-        _search_limits(console, rows),
-        seals=seals,
-        now_s=console.now_s,
-        until_s=console.deadline.until_s,
-    )
+    framed_bytes = 0 if console.values is None else console.values.bytes_max
+    report = found.run(console, RowPreviews(settings.preview_bytes_max, framed_bytes), rows=rows)
     records = list(
         shown_rows(report.rows, console.values, preview_bytes=settings.preview_bytes_max)
     )
+    earliest = found.figures.earliest
     older: dict[str, object] = {"before": report.begin}
-    if seek != "newest":
-        older = {"seek": "offset", "offset": max(figures.earliest, report.begin - rows)}
+    if found.seek != NEWEST:
+        older = {"seek": "offset", "offset": max(earliest, report.begin - rows)}
     return {
         "view": view,
-        "topic": topic,
+        "topic": found.topic,
         "names": names[: settings.page_rows_max],
-        "partition": key.partition,
-        "figures": figures,
-        "seek": seek,
-        "is_after_all": start is None,
+        "partition": found.key.partition,
+        "figures": found.figures,
+        "seek": found.seek,
+        "is_after_all": found.is_after_all,
         "rows": rows,
         "report": report,
         "records": records,
         "undecoded": reasons(records),
-        "test": wanted.json,
-        "is_filtered": bool(wanted.key or wanted.value or wanted.json),
-        "older": older if report.begin > figures.earliest else None,
+        "test": found.wanted.json,
+        "is_filtered": found.is_filtered,
+        "older": older if report.begin > earliest else None,
+        "code": _code(console, found, report),
+        "is_encrypted": found.topic.topic_id in view.state.data_keys.by_topic,
+        "export_query": _export_query(found, report),
+        "is_searched_whole": is_complete(report),
     }
 
 
-def _wanted(console: Console, query: PageQuery) -> RecordFilter:
-    path = query.text("path").strip()
-    test = None
-    if path:
-        test = ValueTest(
-            json_path.parsed(path),
-            bytes_max=console.settings.json_search_bytes_max,
-            decoded=json_of(console.values),
+def _code(
+    console: Console, found: MessageSearch, report: SearchReport[RecordRow]
+) -> CopiedCode | None:
+    """Code for the offsets that were searched, None if there are none."""
+    if report.begin >= report.next_offset:
+        return None
+    return copied_code(
+        SearchedRange(
+            console.place,
+            found.topic.name,
+            found.key.partition,
+            report.begin,
+            report.next_offset,
+            None if found.is_filtered else len(report.rows),
+            found.wanted.key,
+            found.wanted.value,
         )
-    return RecordFilter(query.text("key").encode(), query.text("value").encode(), test)
-
-
-def _search_limits(console: Console, rows: int) -> SearchLimits:
-    settings = console.settings
-    return SearchLimits(
-        rows=rows,
-        records=settings.scan_records_max,
-        bytes=settings.scan_bytes_max,
-        seconds=settings.scan_ms_max / 1000,
-        batch=_batch_limits(settings),
-        preview_bytes=settings.preview_bytes_max,
-        unreadable=settings.unreadable_batches_max,
-        framed_bytes=0 if console.values is None else console.values.bytes_max,
     )
 
 
-def _batch_limits(settings: ConsoleSettings) -> BatchLimits:
-    return BatchLimits(settings.batch_decompressed_bytes_max, settings.batch_records_max)
+def _export_query(found: MessageSearch, report: SearchReport[RecordRow]) -> dict[str, object]:
+    """Changes of the page's query: the export begins where the page does, and has no record that
+    is newer than the page."""
+    changes: dict[str, object] = {"time": None, "rows": None}
+    if found.seek == NEWEST:
+        return {**changes, "before": report.next_offset}
+    place = {"seek": "offset", "offset": report.begin, "before": None}
+    return {**changes, **place, "end": found.figures.latest}
 
 
 class ShownHeader(NamedTuple):
@@ -133,7 +104,7 @@ def record(console: Console, query: PageQuery) -> Values:
         part,
         offset,
         seals=partition_seals(console.access, topic.name, key.partition, part.data_keys),
-        limits=_batch_limits(settings),
+        limits=batch_limits(settings),
         headers_max=settings.record_headers_max,
     )
     if found is None:

@@ -1,21 +1,20 @@
 """The page Messages: records of one partition from an offset on, or before one, found by a bounded
 search.
 
-Invariants: a search ends at a number of rows, of records, of stored bytes, or after a time,
-whichever comes first, and says which; the time is also checked inside of a batch. Records are
-looked at one at a time and kept as their beginnings, so that neither memory nor pages grow with
-them. A batch that cannot be read is reported in its place, and the search continues after it.
+Invariants: a search ends at a number or a size of rows, at a number of records, at a number of
+stored bytes, or after a time, whichever comes first, and says which; the time is also checked
+inside of a batch. Records are looked at one at a time, and only their rows are kept. A batch that
+cannot be read is reported in its place, and the search continues after it.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
-from bucketlog.client.schemas.framing import is_framed
-from bucketlog.console.shown_bytes import ShownBytes, preview
+from bucketlog.console.kept_rows import KeptRows, R, RecordToRow, RowRoom
 from bucketlog.console.value_test import ValueTest
 from bucketlog.log_format.batch import BatchHeader
 from bucketlog.log_format.errors import InvalidDataError
@@ -28,8 +27,8 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 RECORDS_PER_LOOK = 1_024
 """Records between two looks at the clock."""
-PARSED_BYTES_PER_LOOK = 256 * 1024
-"""The same, of values that were parsed."""
+WORK_BYTES_PER_LOOK = 256 * 1024
+"""The same, of values that were parsed, and of rows that were made."""
 WIDENING = 4
 """Growth of the window of offsets that a search for the newest records reads at once."""
 WIDENING_SHARE = 1 / 16
@@ -43,6 +42,7 @@ class SearchEnd(StrEnum):
     ROWS = "rows"
     RECORDS = "records"
     BYTES = "bytes"
+    ROW_BYTES = "row_bytes"
     TIME = "time"
 
 
@@ -52,17 +52,15 @@ class BatchLimits(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """`unreadable` batches are described; all are counted. `framed_bytes` of keys and values that
-    may have been written with a schema registry are kept."""
+    """`unreadable` batches are described; all are counted. `row_bytes` is the size of the rows."""
 
     rows: int
     records: int
     bytes: int
     seconds: float
     batch: BatchLimits
-    preview_bytes: int
     unreadable: int
-    framed_bytes: int = 0
+    row_bytes: int = sys.maxsize
 
 
 class RecordFilter(NamedTuple):
@@ -85,19 +83,6 @@ def _has(payload: bytes, span: tuple[int, int] | None, part: bytes) -> bool:
     return not part or (span is not None and payload.find(part, *span) >= 0)
 
 
-class RecordRow(NamedTuple):
-    """`framed_key` and `framed_value` are as long as `SearchLimits.framed_bytes` and a byte."""
-
-    offset: int
-    timestamp_ms: int
-    key: ShownBytes
-    value: ShownBytes
-    headers: int
-    is_tombstone: bool
-    framed_key: bytes | None = None
-    framed_value: bytes | None = None
-
-
 class UnreadableBatch(NamedTuple):
     """Offsets from `first` on and before `end`; `key` and `position` say where the batch is."""
 
@@ -109,14 +94,14 @@ class UnreadableBatch(NamedTuple):
 
 
 @dataclass(slots=True)
-class SearchReport:
+class SearchReport(Generic[R]):
     """The offsets from `begin` on and before `next_offset` were searched. `rows` are in the order
     of their offsets."""
 
     begin: int
     next_offset: int
     end: SearchEnd = SearchEnd.PARTITION
-    rows: list[RecordRow] = field(default_factory=list)
+    rows: list[R] = field(default_factory=list)
     unreadable: list[UnreadableBatch] = field(default_factory=list)
     unreadable_count: int = 0
     batches: int = 0
@@ -130,22 +115,24 @@ def search(
     start: int,
     wanted: RecordFilter,
     limits: SearchLimits,
+    make_row: RecordToRow[R],
     *,
     seals: PartitionSeals | None,
     now_s: Callable[[], float],
     until_s: float = inf,
-) -> SearchReport:
-    """The first matching records from `start` on. Raises `CorruptObjectError`, the bucket's errors,
-    and those of `seals`."""
+    end: int = MAX_OFFSET + 1,
+) -> SearchReport[R]:
+    """The first matching records from `start` on and before `end`. Raises
+    `CorruptObjectError`, the bucket's errors, and those of `seals`."""
     first = max(start, part.log_start)
-    report = SearchReport(first, first)
-    run = _SearchRun(bucket, part, wanted, limits, seals, now_s, until_s, report)
-    window = run.window(first, MAX_OFFSET + 1, rows_max=limits.rows, keeps_last=False)
+    report: SearchReport[R] = SearchReport(first, first)
+    run = _SearchRun(bucket, part, wanted, limits, make_row, seals, now_s, until_s, report)
+    window = run.window(first, end, RowRoom(limits.rows, limits.row_bytes), keeps_last=False)
     report.rows = list(window.rows)
     report.end = window.end
     report.next_offset = window.next_offset
     if window.end is SearchEnd.PARTITION:
-        report.next_offset = max(first, part.end_offset)
+        report.next_offset = max(first, min(part.end_offset, end))
     return report
 
 
@@ -155,40 +142,46 @@ def search_newest(
     before: int,
     wanted: RecordFilter,
     limits: SearchLimits,
+    make_row: RecordToRow[R],
     *,
     seals: PartitionSeals | None,
     now_s: Callable[[], float],
     until_s: float = inf,
-) -> SearchReport:
+) -> SearchReport[R]:
     """The last matching records before the offset `before`: windows of offsets are searched, the
     newest first, each one whole. Errors as of `search`."""
     end = max(min(before, part.end_offset), part.log_start)
-    report = SearchReport(end, end)
-    run = _SearchRun(bucket, part, wanted, limits, seals, now_s, until_s, report)
+    report: SearchReport[R] = SearchReport(end, end)
+    run = _SearchRun(bucket, part, wanted, limits, make_row, seals, now_s, until_s, report)
     _search_windows(run, report)
     report.unreadable.sort()
     return report
 
 
-def _search_windows(run: "_SearchRun", report: SearchReport) -> None:
+def _search_windows(run: "_SearchRun[R]", report: SearchReport[R]) -> None:
     begin = end = report.begin
     width = rows_max = run.limits.rows
+    row_bytes = 0
     while begin > run.part.log_start:
         first = max(begin - width, run.part.log_start)
         taken = run.taken()
-        window = run.window(first, begin, rows_max=rows_max - len(report.rows), keeps_last=True)
+        room = RowRoom(rows_max - len(report.rows), run.limits.row_bytes - row_bytes)
+        window = run.window(first, begin, room, keeps_last=True)
         if window.next_offset < begin and begin < end:
             report.end = window.end  # its rows are not the newest before `begin`
             return
         report.rows = [*window.rows, *report.rows]
-        report.begin, report.end = first, window.end
+        report.begin, report.end = window.begin, window.end
+        row_bytes += window.row_bytes
         if window.next_offset < begin:
             report.next_offset = window.next_offset
             return
         if len(report.rows) == rows_max:
             report.begin, report.end = report.rows[0].offset, SearchEnd.ROWS
             return
-        if window.end is SearchEnd.PARTITION and run.is_late():
+        if window.begin > first:
+            report.end = SearchEnd.ROW_BYTES
+        elif window.end is SearchEnd.PARTITION and run.is_late():
             report.end = SearchEnd.TIME
         if report.end is not SearchEnd.PARTITION:
             return
@@ -197,42 +190,49 @@ def _search_windows(run: "_SearchRun", report: SearchReport) -> None:
             width *= WIDENING
 
 
-class _SearchWindow(NamedTuple):
-    """`next_offset`: the offsets before it were searched."""
+class _SearchWindow(NamedTuple, Generic[R]):
+    """`rows` are all matches from `begin` on, or the last ones of these. The offsets before
+    `next_offset` were searched."""
 
-    rows: Iterable[RecordRow]
+    rows: Sequence[R]
+    row_bytes: int
+    begin: int
     next_offset: int
     end: SearchEnd
 
 
 @dataclass
-class _SearchRun:
+class _SearchRun(Generic[R]):
     """What one search has taken of its limits, over all its windows: counted in `report`."""
 
     bucket: SyncBucket
     part: ReadablePartition
     wanted: RecordFilter
     limits: SearchLimits
+    make_row: RecordToRow[R]
     seals: PartitionSeals | None
     now_s: Callable[[], float]
     until_s: float
-    report: SearchReport
+    report: SearchReport[R]
 
     def __post_init__(self) -> None:
         self.begun_s = self.now_s()
         self.until_s = min(self.begun_s + self.limits.seconds, self.until_s)
+        self._made_bytes = 0
         self._looked = 0, 0
 
     def is_look_due(self) -> bool:
-        """Whether to look at the clock: after a number of records, or of bytes that were parsed."""
+        """Whether to look at the clock: after a number of records, or of bytes of values that were
+        parsed and of rows that were made."""
         parsed = 0 if self.wanted.json is None else self.wanted.json.tested_bytes
-        records, parsed_before = self._looked
+        work = parsed + self._made_bytes
+        records, work_before = self._looked
         if (
             self.report.records - records < RECORDS_PER_LOOK
-            and parsed - parsed_before < PARSED_BYTES_PER_LOOK
+            and work - work_before < WORK_BYTES_PER_LOOK
         ):
             return False
-        self._looked = self.report.records, parsed
+        self._looked = self.report.records, work
         return True
 
     def is_late(self) -> bool:
@@ -247,42 +247,43 @@ class _SearchRun:
             (self.now_s() - self.begun_s) / limits.seconds,
         )
 
-    def window(self, first: int, end: int, *, rows_max: int, keeps_last: bool) -> _SearchWindow:
-        """Search the offsets from `first` on and before `end`. At more than `rows_max` matches, the
-        last ones are kept, or the window ends."""
-        rows: deque[RecordRow] = deque(maxlen=rows_max)
+    def window(self, first: int, end: int, room: RowRoom, *, keeps_last: bool) -> _SearchWindow[R]:
+        """Search the offsets from `first` on and before `end`. If the matches do not fit in `room`,
+        the last ones are kept, or the window ends."""
+        rows: KeptRows[R] = KeptRows(room)
         report, at = self.report, first
         for batch in scan_batches(self.bucket, self.part, first, seals=self.seals):
             if batch.header.base_offset >= end:
                 break
             report.batches += 1
             report.stored_bytes += batch.length
-            found: deque[RecordRow] = deque(maxlen=rows_max)
+            found: KeptRows[R] = KeptRows(room if keeps_last else rows.left())
             stop: tuple[int, SearchEnd] | None = None
             try:
-                room = None if keeps_last else rows_max - len(rows)
-                stop = self._search_batch(batch, first, end, found, room)
+                stop = self._search_batch(batch, first, end, found, keeps_last=keeps_last)
             except InvalidDataError as error:
-                found.clear()
+                found = KeptRows(room)
                 if batch.header.next_offset <= end or end == report.next_offset:
                     self._add_unreadable(batch, error)
-            rows.extend(found)
+            rows.add_all(found)
             at = min(max(at, batch.header.next_offset), end)
             if stop is None and report.stored_bytes >= self.limits.bytes:
                 stop = at, SearchEnd.BYTES
             if stop is None and self.is_late():
                 stop = at, SearchEnd.TIME
             if stop is not None:
-                return _SearchWindow(rows, *stop)
-        return _SearchWindow(rows, end, SearchEnd.PARTITION)
+                return _SearchWindow(rows.rows, rows.size_bytes, max(first, rows.begin), *stop)
+        begin = max(first, rows.begin)
+        return _SearchWindow(rows.rows, rows.size_bytes, begin, end, SearchEnd.PARTITION)
 
     def _search_batch(
         self,
         batch: ScannedBatch,
         first: int,
         end: int,
-        found: deque[RecordRow],
-        room: int | None,
+        found: KeptRows[R],
+        *,
+        keeps_last: bool,
     ) -> tuple[int, SearchEnd] | None:
         """Where and why the search stops in this batch, if it does. Raises `InvalidDataError`."""
         if batch.header.is_control:
@@ -296,9 +297,14 @@ class _SearchRun:
                 return None
             report.records += 1
             if self.wanted.matches(payload, record):
-                if len(found) == room:
+                left = found.left()
+                if not keeps_last and not left.rows:
                     return record.offset, SearchEnd.ROWS
-                found.append(_row(payload, record, self.limits))
+                row = self.make_row(batch.header, payload, record)
+                self._made_bytes += row.size_bytes
+                if not keeps_last and row.size_bytes > left.size_bytes:
+                    return record.offset, SearchEnd.ROW_BYTES
+                found.add(row)
             if report.records >= self.limits.records:
                 return record.offset + 1, SearchEnd.RECORDS
             if self.is_look_due() and self.is_late():
@@ -321,32 +327,3 @@ def batch_payload(batch: Buffer, header: BatchHeader, limits: BatchLimits) -> by
             remedy="raise BUCKETLOG_CONSOLE_BATCH_RECORDS_MAX",
         )
     return bytes(records_payload(batch, header, max_decompressed_bytes=limits.decompressed_bytes))
-
-
-def _row(payload: bytes, record: RecordSpans, limits: SearchLimits) -> RecordRow:
-    return RecordRow(
-        record.offset,
-        record.timestamp,
-        _preview(payload, record.key, limits.preview_bytes),
-        _preview(payload, record.value, limits.preview_bytes),
-        record.header_count,
-        record.value is None,
-        _framed(payload, record.key, limits.framed_bytes),
-        _framed(payload, record.value, limits.framed_bytes),
-    )
-
-
-def _framed(payload: bytes, span: tuple[int, int] | None, framed_bytes: int) -> bytes | None:
-    if not framed_bytes or span is None:
-        return None
-    begin, end = span
-    head = payload[begin : min(end, begin + framed_bytes + 1)]
-    return head if is_framed(head) else None
-
-
-def _preview(payload: bytes, span: tuple[int, int] | None, max_bytes: int) -> ShownBytes:
-    if span is None:
-        return preview(None, max_bytes=max_bytes)
-    begin, end = span
-    head = payload[begin : min(end, begin + max_bytes)]
-    return preview(head, max_bytes=max_bytes, size_bytes=end - begin)

@@ -69,6 +69,20 @@ class ConsoleSettings(BaseSettings):
         default=1_000_000, ge=1, description="records that one search looks at"
     )
     scan_ms_max: int = Field(default=5_000, ge=1, description="time of one search for records")
+    export_records_max: int = Field(default=10_000, ge=1, description="records of an export")
+    export_bytes_max: int = Field(
+        default=32 * MIB,
+        ge=1,
+        description="size of an export: of its lines, or of its records before they are Parquet",
+    )
+    exports_in_flight_max: int = Field(
+        default=2,
+        ge=1,
+        description="exports that are computed or sent at the same time; others wait",
+    )
+    export_send_ms_max: int = Field(
+        default=300_000, ge=1, description="time to send an export before its connection is closed"
+    )
     batch_decompressed_bytes_max: int = Field(
         default=64 * MIB, ge=1, description="size of a batch's records after decompression"
     )

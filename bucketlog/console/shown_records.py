@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from bucketlog.console.record_search import RecordRow
+from bucketlog.console.record_rows import RecordRow
 from bucketlog.console.record_values import DecodedValue, PageValues
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.console.shown_bytes import ShownBytes, preview, shown

@@ -209,6 +209,8 @@ def test_pages_work_without_the_script(browser: Browser, address: str) -> None:
     page.get_by_label("Filter by name").fill(ORDERS)
     page.get_by_role("button", name="Filter").click()
     assert page.locator("#results tbody tr").count() == 1
+    page.goto(f"{address}messages?topic={ORDERS}")
+    assert not page.get_by_text("Live", exact=True).is_visible(), "the button does nothing"
     context.close()
 
 
@@ -250,6 +252,9 @@ def answer(address: str, path: str, **headers: str) -> tuple[int, str]:
         ("record?topic=orders&offset=999999", 404, "no record has offset"),
         ("group?name=x", 404, "has committed offsets"),
         ("topics?q=" + "x" * 3_000, 400, "characters"),
+        ("messages/export?topic=%3Cscript%3E", 404, "there is no topic"),
+        ("messages/export?topic=orders&format=csv", 400, "is not a choice"),
+        ("messages/export?topic=orders&seek=offset&offset=999999", 404, "no offset of"),
         ("static/../application.py", 404, ""),
         ("nothing", 404, ""),
     ],

@@ -91,6 +91,9 @@ def check_accessibility(browser: Browser, address: str) -> None:
         watched = WatchedPage(context, address)
         for name, path in PAGES.items():
             page = watched.open(path)
+            page.evaluate(
+                "for (const each of document.querySelectorAll('details')) each.open = true"
+            )
             assert list(accessibility(page)) == [], (name, scheme, width)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{name} is {wide} wide in a window of {width}"

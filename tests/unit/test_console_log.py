@@ -11,6 +11,7 @@ from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.message_pages import messages, record
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, UnknownNameError, overview, topic
+from bucketlog.console.record_rows import RowPreviews
 from bucketlog.console.record_search import (
     BatchLimits,
     RecordFilter,
@@ -43,9 +44,9 @@ LIMITS = SearchLimits(
     bytes=1 << 20,
     seconds=60.0,
     batch=BatchLimits(1 << 20, 1_000),
-    preview_bytes=100,
     unreadable=10,
 )
+PREVIEWS = RowPreviews(100)
 NOW_MS = START_MS + 3_600_000
 
 
@@ -164,6 +165,7 @@ def values_from(log: WrittenLog, name: str, number: int, start: int) -> list[tup
         start,
         RecordFilter(),
         LIMITS,
+        PREVIEWS,
         seals=None,
         now_s=clock(0),
     )
@@ -186,7 +188,7 @@ def search_t(
 ) -> tuple[SearchEnd, list[int], int]:
     key = log.partition("t", 0)
     part = view_of(log).parts([key])[key]
-    report = search(log.bucket, part, 0, wanted, limits, seals=None, now_s=now_s)
+    report = search(log.bucket, part, 0, wanted, limits, PREVIEWS, seals=None, now_s=now_s)
     return report.end, [row.offset for row in report.rows], report.next_offset
 
 

@@ -66,7 +66,14 @@ def console_of(bucket: MemoryBucket, access: KeyAccess) -> Console:
     )
 
 
-@pytest.mark.parametrize("page", ["/messages?topic=secret", "/record?topic=secret&offset=0"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/messages?topic=secret",
+        "/record?topic=secret&offset=0",
+        "/messages/export?topic=secret",
+    ],
+)
 async def test_without_the_key_the_page_says_how_to_give_it(
     bucket: MemoryBucket, key_file: Path, page: str
 ) -> None:

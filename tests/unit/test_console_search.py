@@ -8,6 +8,7 @@ import pytest
 from bucketlog.console.application import environment
 from bucketlog.console.message_pages import messages, record
 from bucketlog.console.page_query import PageQuery
+from bucketlog.console.record_rows import RecordRow
 from bucketlog.console.record_search import (
     RecordFilter,
     SearchEnd,
@@ -22,7 +23,14 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
 from tests.rigs.written_tier import Batch, WrittenTier, batches_in
-from tests.unit.test_console_log import LIMITS, clock, console_of, view_of, with_bad_records
+from tests.unit.test_console_log import (
+    LIMITS,
+    PREVIEWS,
+    clock,
+    console_of,
+    view_of,
+    with_bad_records,
+)
 from tests.unit.test_verify import IDENTITY
 
 MANY_HEADERS = 300_000
@@ -72,15 +80,15 @@ def found_in(
     wanted: RecordFilter = ALL,
     newest: bool = False,
     now_s: Callable[[], float] | None = None,
-) -> SearchReport:
+) -> SearchReport[RecordRow]:
     key = log.partition("t", 0)
     part = view_of(log).parts([key])[key]
     return (search_newest if newest else search)(
-        log.bucket, part, start, wanted, limits, seals=None, now_s=now_s or clock(0)
+        log.bucket, part, start, wanted, limits, PREVIEWS, seals=None, now_s=now_s or clock(0)
     )
 
 
-def offsets(report: SearchReport) -> list[int]:
+def offsets(report: SearchReport[RecordRow]) -> list[int]:
     return [row.offset for row in report.rows]
 
 

@@ -1,6 +1,6 @@
-// Keys, filters that answer while one types, and fields of the form that seeks. The pages work
-// without this script. No text of a page is ever used as markup or as code: parts of a page that
-// was fetched from this server replace parts of this page, as nodes.
+// Keys, filters that answer while one types, fields of the form that seeks, and buttons that copy
+// code. The pages work without this script. No text of a page is ever used as markup or as code:
+// parts of a page that was fetched from this server replace parts of this page, as nodes.
 "use strict";
 
 (() => {
@@ -17,10 +17,35 @@
     for (const selector of ["#results", ".found", "#read-at"]) {
       const fresh = page.querySelector(selector);
       const old = find(selector);
-      if (fresh && old) old.replaceWith(document.adoptNode(fresh));
+      if (!fresh || !old) continue;
+      const opened = old.querySelector("#copied")?.open;
+      old.replaceWith(document.adoptNode(fresh));
+      if (opened && find("#copied")) find("#copied").open = true;
     }
+    offerCopies();
     history.replaceState(null, "", address);
   }
+
+  const COPIED_MS = 2000;
+  function offerCopies() { // browsers have no clipboard on other hosts without TLS
+    for (const button of document.querySelectorAll("button[data-copy]")) {
+      button.hidden = !navigator.clipboard;
+    }
+  }
+  offerCopies();
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (!button) return;
+    const code = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, COPIED_MS);
+  });
 
   const live = find("form[data-live]");
   if (live) {
