@@ -1,4 +1,4 @@
-"""What pages share because it takes long: computed again when it is older than a limit.
+"""Values that pages share because their computation takes long. An old value is computed again.
 
 Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
 they get the last value. The age counts from the end of the work, so that work which takes longer

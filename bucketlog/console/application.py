@@ -65,7 +65,7 @@ STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
     (PageTimeoutError, HTTPStatus.GATEWAY_TIMEOUT),
     (BucketlogError, HTTPStatus.BAD_GATEWAY),
 )
-"""Of an error, the first that fits."""
+"""The status of an error is the first that fits."""
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -113,12 +113,12 @@ ACTIONS: Mapping[str, tuple[str, Action]] = {
     "verify/start": ("verify", start_check),
     "verify/stop": ("verify", stop_check),
 }
-"""By path: the page to which an action belongs, and the function that acts."""
+"""The page to which an action belongs, and the function that acts, by path."""
 FORMS: Mapping[str, tuple[str, Page]] = {
     "change": ("change.html", change_plan),
     "change/apply": ("changed.html", change_result),
 }
-"""By path: the template of the response to a form of the page `change`, and its function."""
+"""The template of the response to a form of the page `change`, and its function, by path."""
 
 
 def environment() -> Environment:

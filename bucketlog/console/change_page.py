@@ -25,7 +25,7 @@ CHANGES: Mapping[str, LogChange] = {
 
 
 class ChangesOffError(ConfigurationError):
-    """This console may not change the log."""
+    """Error of a change at a console that may not change the log."""
 
 
 def change_form(console: Console, query: PageQuery) -> Values:

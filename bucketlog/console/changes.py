@@ -47,7 +47,7 @@ class PlanRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
-    """What a change would do. `rows` are all values that change. `warnings` are sentences about
+    """The effects of a change. `rows` are all values that change. `warnings` are sentences about
     consequences. `obstacle` says why the change is not possible now; empty if it is possible.
     `command` is the same change in a terminal. `apply` changes the log, and returns a sentence
     about the result; it raises `LogError`. `page` shows the result."""
@@ -64,7 +64,7 @@ class ChangePlan:
 
 @dataclass(frozen=True, slots=True)
 class ChangeScene:
-    """What a plan is made from: the log as the bucket shows it, a connection to its brokers, and
+    """The sources of a plan: the log as the bucket shows it, a connection to its brokers, and
     the values of the form. `bootstrap` is the address for commands."""
 
     view: LogView

@@ -135,7 +135,7 @@ def waiting_ms(part: ReadablePartition, offset: int, now_ms: int) -> int | None:
 
 
 class GroupWait(NamedTuple):
-    """What a group has not read. `unread_ms` is the longest of its partitions' times, in
+    """The unread records of a group. `unread_ms` is the longest of its partitions' times, in
     milliseconds, or None if all is read. `stuck` counts the partitions in which it is stuck."""
 
     unread_ms: int | None

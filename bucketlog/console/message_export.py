@@ -28,7 +28,7 @@ LIMITS = {
 
 
 class ExportLimit(NamedTuple):
-    """What one export may have."""
+    """The limits of one export."""
 
     records: int
     size_bytes: int

@@ -1,4 +1,4 @@
-"""What the pages Messages and Record show."""
+"""Computes the pages Messages and Record."""
 
 from typing import NamedTuple
 

@@ -76,7 +76,7 @@ class FiguresMemo(Generic[T]):
 
 @dataclass
 class Console:
-    """What the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
+    """The state that the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
     runs checks of the whole log, and is None if the console may not run them; `cluster` connects to
     brokers, and is None if the console knows no broker."""
@@ -153,7 +153,7 @@ class Console:
         return self._log.look(self.deadline)
 
     def look_patiently(self) -> LogView:
-        """As `look`, but wait for a reading that runs, however long it takes."""
+        """Return the view of `look`, and wait for a reading that runs, however long it takes."""
         return self._log.look(self.deadline, is_patient=True)
 
     def objects(self) -> BucketObjects:

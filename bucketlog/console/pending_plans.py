@@ -30,7 +30,7 @@ class PendingPlans:
         self._new_id = new_id
         self._lock = threading.Lock()
         self._plans: dict[str, tuple[int, ChangePlan]] = {}
-        """By id; the oldest first."""
+        """The plans by id, the oldest first."""
 
     def add(self, plan: ChangePlan) -> str:
         """Keep the plan, and return its id. At the limit, the oldest plan is dropped."""

@@ -1,4 +1,4 @@
-"""What POST requests need: a page of this console sent them, and their form is small.
+"""Checks of POST requests: a page of this console sent them, and their form is small.
 
 Source: the application/x-www-form-urlencoded parser of the WHATWG's URL standard.
 """
