@@ -2,8 +2,8 @@
 
 Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
 they get the last value. The age counts from the end of the work, so that work which takes longer
-than the age still serves those who wait. A failure is kept as long as a value, so that it is not
-repeated for each of them.
+than the age still serves those who wait. Work runs for at most a fifth of the time. A failure is
+kept as long as a value, so that it is not repeated for each of them.
 """
 
 import threading
@@ -26,10 +26,15 @@ class StillReadingError(BucketlogError):
     retriable = True
 
 
+REST = 4
+"""The least age at which a value is computed again, in times of its computation."""
+
+
 class _Made(NamedTuple, Generic[T]):
-    """A value or a failure, and when its work ended."""
+    """A value or a failure, when its work ended, and how long the work took."""
 
     ended_ms: int
+    took_ms: int
     outcome: T | BucketlogError | OSError
 
     def value(self) -> T:
@@ -77,7 +82,7 @@ class AgedValue(Generic[T]):
         `PageTimeoutError` if there is none in the time of `waiting`."""
         with self._lock:
             last = self._made
-            if last is not None and 0 <= self._now_ms() - last.ended_ms < self._age_ms_max:
+            if last is not None and 0 <= self._now_ms() - last.ended_ms < self._age_ms(last):
                 return last.value()
             made_now = self._made_now
             if made_now is None:
@@ -99,16 +104,22 @@ class AgedValue(Generic[T]):
             return known.value()
         raise StillReadingError("the bucket is being read", remedy="try again in a moment")
 
+    def _age_ms(self, made: _Made[T]) -> int:
+        """The age at which the value is computed again."""
+        return max(self._age_ms_max, REST * made.took_ms if self._age_ms_max else 0)
+
     def _compute(self, make: Callable[[Deadline], T], made_now: threading.Event) -> None:
         outcome: T | BucketlogError | OSError = BucketlogError(
             "the reading ended with an unexpected error", remedy="see the console's output"
         )
+        began_ms = self._now_ms()
         try:
             outcome = make(self._work())
         except (BucketlogError, OSError) as error:
             outcome = error
         finally:
             with self._lock:
-                self._made = _Made(self._now_ms(), outcome)
+                ended_ms = self._now_ms()
+                self._made = _Made(ended_ms, max(0, ended_ms - began_ms), outcome)
                 self._made_now = None
             made_now.set()

@@ -162,21 +162,22 @@ def size_bars(infos: Iterable[ObjectInfo]) -> list[SizeBar]:
 
 
 class TierSize(NamedTuple):
-    topic: str
+    """Objects of a topic's tiers."""
+
+    topic_id: TopicId
     objects: int
     size_bytes: int
 
 
-def tier_sizes(objects: BucketObjects, names: Mapping[TopicId, str]) -> list[TierSize]:
+def tier_sizes(objects: BucketObjects) -> list[TierSize]:
     """Objects of tiers by topic, the largest first. Raises `InvalidDataError`."""
-    sums: dict[str, tuple[int, int]] = {}
+    sums: dict[TopicId, tuple[int, int]] = {}
     for kind in (keys.SEGMENTS, keys.MANIFESTS):
         for info in objects.by_kind[kind]:
             topic_id = keys.parse_tier_object(info.key).partition.topic_id
-            name = names.get(topic_id, f"deleted topic {topic_id.hex()}")
-            count, size = sums.get(name, (0, 0))
-            sums[name] = count + 1, size + info.size_bytes
-    rows = [TierSize(name, *found) for name, found in sums.items()]
+            count, size = sums.get(topic_id, (0, 0))
+            sums[topic_id] = count + 1, size + info.size_bytes
+    rows = [TierSize(topic_id, *found) for topic_id, found in sums.items()]
     return sorted(rows, key=lambda row: -row.size_bytes)
 
 
@@ -211,3 +212,34 @@ def time_bars(objects: BucketObjects) -> list[TimeBar]:
             size, count = sums[at]
             sums[at] = size + info.size_bytes, count + 1
     return [TimeBar(at * span, span, *found) for at, found in sums.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsSummary:
+    """The figures of a listing that pages show. `sizes` are those of the kinds with many
+    objects."""
+
+    kinds: Sequence[KindRow]
+    chains: Sequence[WriterChain]
+    time_bars: Sequence[TimeBar]
+    sizes: Mapping[str, Sequence[SizeBar]]
+    tiers: Sequence[TierSize]
+    checkpoints: Sequence[ObjectInfo]
+    floors: Sequence[ObjectInfo]
+
+
+NEWEST_SHOWN = 5
+
+
+def summary_of(objects: BucketObjects) -> ObjectsSummary:
+    """Raises `InvalidDataError`."""
+    by_kind = objects.by_kind
+    return ObjectsSummary(
+        kind_rows(objects),
+        writer_chains(objects),
+        time_bars(objects),
+        {kind: size_bars(by_kind[kind]) for kind in (keys.LOG, keys.SEGMENTS) if by_kind[kind]},
+        tier_sizes(objects),
+        sorted(by_kind[keys.CHECKPOINTS], reverse=True)[:NEWEST_SHOWN],
+        sorted(by_kind[keys.FLOORS], reverse=True)[:NEWEST_SHOWN],
+    )

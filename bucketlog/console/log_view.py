@@ -5,7 +5,7 @@ of `read_committed` readers, as of `bucketlog doctor`. A look at a log that has 
 the listings alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bucketlog.console.aged_value import AgedValue
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
 from bucketlog.log_format.batch import CONTROL
-from bucketlog.log_format.model import TopicIdPartition, WallClock
+from bucketlog.log_format.model import PartitionTier, Ticket, TopicIdPartition, WallClock
 from bucketlog.log_reader.isolation import (
     PartitionsInTransactions,
     committed_only,
@@ -64,6 +64,7 @@ class LogView:
     state: LogState
     before: PartitionsInTransactions
     figures: Mapping[TopicIdPartition, PartitionFigures]
+    tiers: Mapping[TopicIdPartition, PartitionTier]
 
     def topic(self, name: str) -> TopicState | None:
         topic_id = self.state.names.get(name)
@@ -155,25 +156,67 @@ class ConsoleLog:
         if known is not None and _is_same(known.snapshot, snapshot):
             self._latest = replace(known, identity=identity, read_ms=now_ms)
         else:
-            self._latest = view_of(identity, snapshot, now_ms)
+            self._latest = view_of(identity, snapshot, now_ms, known)
         return self._latest
 
 
 def _is_same(one: LogSnapshot, other: LogSnapshot) -> bool:
     return (
         one.cut == other.cut
-        and (one.checkpoint and one.checkpoint.ticket)
-        == (other.checkpoint and other.checkpoint.ticket)
+        and _checkpoint_of(one) == _checkpoint_of(other)
         and [index.segment for index in one.segments] == [index.segment for index in other.segments]
         and one.hw_stamps == other.hw_stamps
     )
 
 
-def view_of(identity: ClusterIdentity, snapshot: LogSnapshot, read_ms: int) -> LogView:
-    """Fold the snapshot. Raises `InvalidDataError`."""
+def view_of(
+    identity: ClusterIdentity, snapshot: LogSnapshot, read_ms: int, known: LogView | None = None
+) -> LogView:
+    """Fold the snapshot. The figures of partitions that have not changed since `known`, an earlier
+    view of the same log, are not computed again. Raises `InvalidDataError`."""
     state = restored(snapshot.checkpoint, keep_producers=False)
     before = transactions_of(state)
     fold(snapshot.segments, onto=state)
-    parts = _parts(snapshot, state, before, state.partitions)
-    figures = {partition: figures_of(part) for partition, part in parts.items()}
-    return LogView(identity, read_ms, snapshot, state, before, figures)
+    tiers = partition_tiers(state)
+    changed = tiers.keys() if known is None else _changed(known, snapshot, tiers)
+    parts = _parts(snapshot, state, before, changed)
+    earlier = {} if known is None else known.figures
+    figures = {
+        partition: figures_of(parts[partition]) if partition in parts else earlier[partition]
+        for partition in tiers
+    }
+    return LogView(identity, read_ms, snapshot, state, before, figures, tiers)
+
+
+def _changed(
+    known: LogView, snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
+) -> Collection[TopicIdPartition]:
+    """The partitions whose figures may differ from those of `known`.
+
+    The figures of a partition are a function of its batches in the checkpoint, of the segments
+    after the checkpoint that list the partition (stamps, too), and of its tier. A later checkpoint
+    with the same high watermark of the partition has the same batches beyond the tier."""
+    before = known.snapshot
+    old = {index.segment: index for index in before.segments}
+    new = {index.segment: index for index in snapshot.segments}
+    differing = [index for segment, index in new.items() if segment not in old]
+    differing += [index for segment, index in old.items() if segment not in new]
+    touched = {listed.partition for index in differing for listed in index.partitions}
+    return {
+        partition
+        for partition, tier in tiers.items()
+        if partition in touched
+        or known.tiers.get(partition) != tier
+        or _watermark(before, partition) != _watermark(snapshot, partition)
+    }
+
+
+def _watermark(snapshot: LogSnapshot, partition: TopicIdPartition) -> int:
+    """The high watermark of the partition in the checkpoint."""
+    checkpoint = snapshot.checkpoint
+    covered = None if checkpoint is None else checkpoint.partitions.get(partition)
+    return 0 if covered is None else covered.high_watermark
+
+
+def _checkpoint_of(snapshot: LogSnapshot) -> Ticket | None:
+    return None if snapshot.checkpoint is None else snapshot.checkpoint.ticket

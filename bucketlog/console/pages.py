@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from secrets import token_urlsafe
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bucketlog.console import charts
 from bucketlog.console.aged_value import AgedValue
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.bucket_objects import (
     BucketObjects,
+    ObjectsSummary,
     list_objects,
-    time_bars,
-    writer_chains,
+    summary_of,
 )
 from bucketlog.console.figures_text import count_text, size_text, time_text
 from bucketlog.console.groups import GroupLagRow, group_rows
@@ -50,6 +50,7 @@ from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 Values = dict[str, Any]
+S = TypeVar("S")
 T = TypeVar("T")
 
 CHART_WIDTH, CHART_HEIGHT = 960.0, 120.0
@@ -59,19 +60,40 @@ class UnknownNameError(ConfigurationError):
     """Error of an address with a name that does not exist."""
 
 
-class FiguresMemo(Generic[T]):
-    """Rows of the latest figures."""
+class LatestMemo(Generic[S, T]):
+    """The result of `make` for the latest source. `version` returns the object by which sources
+    differ."""
 
-    def __init__(self, make: Callable[[LogView], list[T]]) -> None:
+    def __init__(self, make: Callable[[S], T], version: Callable[[S], object]) -> None:
         self._make = make
-        self._latest: tuple[object, list[T]] = (None, [])
+        self._version = version
+        self._latest: tuple[object, T] | None = None
 
-    def of(self, view: LogView) -> list[T]:
-        figures, rows = self._latest
-        if figures is not view.figures:
-            rows = self._make(view)
-            self._latest = view.figures, rows
-        return rows
+    def of(self, source: S) -> T:
+        version, latest = self._version(source), self._latest
+        if latest is None or latest[0] is not version:
+            latest = self._latest = version, self._make(source)
+        return latest[1]
+
+
+def itself(source: S) -> S:
+    return source
+
+
+class DueRow(NamedTuple):
+    """Objects that brokers delete at the same occasion."""
+
+    when: str
+    kind: str
+    objects: int
+    size_bytes: int
+
+
+def due_rows(garbage: GarbageReport) -> list[DueRow]:
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for one in garbage.garbage:
+        sizes.setdefault((one.due, one.kind), []).append(one.size_bytes)
+    return [DueRow(*due, len(found), sum(found)) for due, found in sorted(sizes.items())]
 
 
 @dataclass
@@ -113,8 +135,11 @@ class Console:
         self._listing: AgedValue[BucketObjects] = aged(listing_age_ms)
         self._garbage: AgedValue[GarbageReport] = aged(listing_age_ms)
         self._usage: AgedValue[Usage] = aged(settings.cost_age_ms)
-        self._topic_rows: FiguresMemo[TopicRow] = FiguresMemo(topic_rows)
-        self._group_rows: FiguresMemo[GroupLagRow] = FiguresMemo(group_rows)
+        figures = attrgetter("figures")
+        self._topic_rows = LatestMemo(topic_rows, figures)
+        self._group_rows = LatestMemo(group_rows, figures)
+        self._summary = LatestMemo(summary_of, itself)
+        self._due = LatestMemo(due_rows, itself)
         self.plans = PendingPlans(
             plans_max=settings.plans_max,
             age_ms_max=settings.plan_age_ms_max,
@@ -176,6 +201,14 @@ class Console:
             self.deadline,
         )
 
+    def summary(self, objects: BucketObjects) -> ObjectsSummary:
+        """Computed once for a listing."""
+        return self._summary.of(objects)
+
+    def due(self, garbage: GarbageReport) -> list[DueRow]:
+        """Computed once for a report."""
+        return self._due.of(garbage)
+
     def usage(self, given: Assumptions) -> Usage:
         """The load of `bucketlog cost`; `given` is the same for all pages."""
         return self._usage.get(
@@ -217,7 +250,8 @@ def overview(console: Console, query: PageQuery) -> Values:
     view = console.look()
     rows = console.topics(view)
     objects = console.objects()
-    over_time = time_bars(objects)
+    summary = console.summary(objects)
+    over_time = summary.time_bars
     return {
         "view": view,
         "health": health_of(view, console.now_ms()),
@@ -239,7 +273,7 @@ def overview(console: Console, query: PageQuery) -> Values:
             width=CHART_WIDTH,
             height=CHART_HEIGHT,
         ),
-        "chains": writer_chains(objects)[:5],
+        "chains": summary.chains[:5],
     }
 
 

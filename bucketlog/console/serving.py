@@ -22,6 +22,9 @@ from bucketlog.tiered_storage.backends.location import open_patient_bucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 
 CONNECTIONS_MAX = 100
+SWITCH_INTERVAL_S = 0.0005
+"""How long a thread waits for the interpreter lock while another thread reads the log. Python's
+default of 5 ms delays a page at each system call."""
 GRACE_S = 2
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
@@ -44,6 +47,7 @@ def serve_console(
     the schemas of values. `cluster` connects to brokers, and is closed in the end. Raises
     `ConfigurationError`, `NoLogError` and the bucket's errors, before
     it serves."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()
     with (

@@ -36,6 +36,7 @@ from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from tests.rigs.checkpoints import write_checkpoint
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
 from tests.rigs.written_tier import Batch, WrittenTier, batches_in
+from tests.unit.test_console_times import SteppedClock
 from tests.unit.test_verify import IDENTITY
 
 LIMITS = SearchLimits(
@@ -324,6 +325,9 @@ def test_an_unchanged_log_is_folded_once(mixed: WrittenLog) -> None:
 
 
 def test_a_view_is_kept_until_it_is_old(mixed: WrittenLog) -> None:
-    times = iter([1_000, 1_500, 2_499, 2_500, 2_501, 2_600])
-    log = ConsoleLog(mixed.bucket, "b", refresh_ms=1_000, now_ms=lambda: next(times))
-    assert [log.look().read_ms for _ in range(3)] == [1_000, 1_000, 2_501]
+    clock = SteppedClock()
+    log = ConsoleLog(mixed.bucket, "b", refresh_ms=1_000, now_ms=clock.ms)
+    found = []
+    for clock.now in (1_000, 1_999, 2_000):
+        found.append(log.look().read_ms)
+    assert found == [1_000, 1_000, 2_000]
