@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,6 +33,7 @@ from bucketlog.console.cost_page import cost
 from bucketlog.console.export_response import ExportSlots, send_export
 from bucketlog.console.log_checks import CheckRefusedError
 from bucketlog.console.message_export import export
+from bucketlog.console.metrics import CONTENT_TYPE, metrics_text
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
@@ -192,6 +193,14 @@ class Endpoints:
         except BucketlogError as error:
             await self._error(request, "messages", error)(scope, receive, send)
 
+    async def metrics(self, _: Request) -> Response:
+        """Answer a scrape of Prometheus."""
+        try:
+            text = await self._worked(lambda: metrics_text(self._console.for_page()))
+        except BucketlogError as error:
+            return PlainTextResponse(f"# {printable(str(error))}\n", _status(error))
+        return Response(text, media_type=CONTENT_TYPE)
+
     def _query(self, request: Request) -> PageQuery:
         """Raises `ConfigurationError`."""
         chars_max = self._console.settings.query_chars_max
@@ -345,6 +354,7 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
                 Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
                 for path, (template, build) in FORMS.items()
             ),
+            Route("/metrics", endpoints.metrics, methods=["GET"]),
             Route("/messages/export", ExportApp(endpoints), methods=["GET"]),
             Route("/theme", endpoints.theme, methods=["GET"]),
             Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),

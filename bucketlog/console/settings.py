@@ -111,6 +111,14 @@ class ConsoleSettings(BaseSettings):
     segments_drawn_max: int = Field(
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
+    metrics_topics_max: int = Field(
+        default=1_000, ge=0, description="topics that have metrics: the largest"
+    )
+    metrics_groups_max: int = Field(
+        default=1_000,
+        ge=0,
+        description="groups that have metrics: those with the most unread records",
+    )
     verify_interval_ms: int = Field(
         default=60_000, ge=0, description="shortest pause between two checks of the log"
     )

@@ -22,6 +22,7 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from localstack.servers import free_port
 from scripts.dashboard import RATE
 from tests.rigs.patience import Deadline, let_pass
+from tests.servers.browser import console_process
 
 ROOT = Path(__file__).parents[2]
 OBSERVABILITY = ROOT / "infra/observability"
@@ -69,12 +70,15 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(program: Path, folder: Path, targets: Sequence[str]) -> Iterator[Prometheus]:
-    """It scrapes `targets` every second, with the rules of `alerts.yaml`."""
+def prometheus(
+    program: Path, folder: Path, brokers: Sequence[str], console: str
+) -> Iterator[Prometheus]:
+    """It scrapes the brokers and the console every second, with the rules of `alerts.yaml`."""
     config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"}
     config["rule_files"] = [str(OBSERVABILITY / "alerts.yaml")]
-    config["scrape_configs"][0]["static_configs"] = [{"targets": list(targets)}]
+    for job, targets in zip(config["scrape_configs"], (brokers, [console]), strict=True):
+        job["static_configs"] = [{"targets": list(targets)}]
     path = folder / "prometheus.yaml"
     path.write_text(yaml.safe_dump(config))
     address = f"127.0.0.1:{free_port()}"
@@ -89,7 +93,7 @@ def prometheus(program: Path, folder: Path, targets: Sequence[str]) -> Iterator[
         )
     try:
         found = Prometheus(f"http://{address}")
-        _wait_until_scraped(found, len(targets), process, folder / "prometheus.log")
+        _wait_until_scraped(found, len(brokers) + 1, process, folder / "prometheus.log")
         yield found
     finally:
         process.terminate()
@@ -117,10 +121,12 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
     ) as cluster:
         targets = [f"{each.http_host}:{each.http_port}" for each in cluster.members]
         with (
-            prometheus(program, folder, targets) as found,
+            console_process(cluster.bucket_url, log_file=folder / "console.log") as address,
+            prometheus(program, folder, targets, urllib.parse.urlsplit(address).netloc) as found,
             bucketlog.connect(cluster.bootstrap) as log,
         ):
             log.topics.create(TOPIC, partitions=4)
+            log.groups.reset("observer", TOPIC, to="earliest")
             work = Deadline(bound_s=seconds)
             while not work.is_over:
                 _work(log)
