@@ -6,10 +6,12 @@ from dataclasses import asdict
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.console_proof import console_beside_brokers, console_without_brokers
 from tests.scenarios.console_scale import console_scale
+from tests.scenarios.console_tailing import console_tailing
 from tests.servers.cluster import Store
 
 SHORT_RECORDS, FULL_RECORDS = 2_000, 200_000
 PAINT_MS_MAX, INTERACTION_MS_MAX = 1_000, 200
+TAILING_RATIO_MAX = 1.1
 
 
 def prove_console(short: bool) -> Figures:
@@ -29,12 +31,15 @@ def prove_console_without_brokers(short: bool) -> Figures:
 
 def prove_console_scale(short: bool) -> Figures:
     """A large log, to which another segment is written every second: pages paint within a second,
-    and a person's inputs have their result within 200 ms. The short form judges no times, because
-    CI machines are shared."""
+    and a person's inputs have their result within 200 ms. While ten readers tail, the p99 of
+    acknowledgements is at most 1.1 times as long. The short form judges no times, because CI
+    machines are shared."""
     if short:
-        return asdict(console_scale(topics=200, segments=500, tail=50))
+        small = console_scale(topics=200, segments=500, tail=50)
+        return asdict(small) | {"tailing": asdict(console_tailing(Store.FILE, turns=1, phase_s=3))}
     figures = console_scale(topics=10_000, segments=100_000, tail=1_000)
-    found: Figures = asdict(figures)
+    tailing = console_tailing(Store.MINIO, turns=5, phase_s=20)
+    found: Figures = asdict(figures) | {"tailing": asdict(tailing)}
     problems = [
         f"{what}: {value_ms} ms"
         for what, value_ms, most_ms in (
@@ -43,6 +48,8 @@ def prove_console_scale(short: bool) -> Figures:
         )
         if value_ms > most_ms
     ]
+    if tailing.ratio > TAILING_RATIO_MAX:
+        problems.append(f"p99 of acknowledgements beside readers: {tailing.ratio} times")
     if problems:
         raise ShortfallError("; ".join(problems), found)
     return found

@@ -49,9 +49,7 @@ def log() -> WrittenLog:
 
 def console_of(log: WrittenLog, **settings: int) -> Console:
     known = ConsoleSettings.model_validate(settings)
-    return Console(
-        log.bucket, "memory://b", known, KeyAccess(), 1, lambda: NOW_MS, lambda: 0.0
-    )
+    return Console(log.bucket, "memory://b", known, KeyAccess(), 1, lambda: NOW_MS, lambda: 0.0)
 
 
 def read(text: str) -> Mapping[str, Series]:
