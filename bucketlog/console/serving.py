@@ -1,5 +1,6 @@
 """Serves the console on a socket of this machine, until a signal."""
 
+import os
 import re
 import socket
 import sys
@@ -50,6 +51,7 @@ def serve_console(
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()
+    give_way(settings.niceness)
     with (
         closing(open_patient_bucket(place)) as bucket,
         registry_values(schema_registry, settings, time.monotonic) as registry,
@@ -86,6 +88,13 @@ def serve_console(
                     uvicorn.Server(config).run(sockets=[listening])
                 finally:
                     console.stop()
+
+
+def give_way(niceness: int) -> None:
+    """Lower the priority of this thread, and of threads and processes that it starts, to
+    `niceness` (0 to 19). A lower priority stays."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, max(before, niceness))
 
 
 def _now_ms() -> int:

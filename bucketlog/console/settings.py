@@ -13,6 +13,12 @@ class ConsoleSettings(BaseSettings):
         env_prefix="BUCKETLOG_CONSOLE_", env_ignore_empty=True, frozen=True, extra="forbid"
     )
 
+    niceness: int = Field(
+        default=10,
+        ge=0,
+        le=19,
+        description="niceness of the process: brokers on the same machine go first",
+    )
     refresh_ms: int = Field(
         default=2_000, ge=0, description="age at which a page reads the log again"
     )
