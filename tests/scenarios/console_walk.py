@@ -24,6 +24,9 @@ PAGES = {
     "bucket": "bucket",
     "verify": "verify",
     "cost": "cost",
+    "transactions": "transactions?show=all",
+    "brokers": "brokers",
+    "access": "access",
 }
 SERIOUS = frozenset({"serious", "critical"})
 NARROW = 360
