@@ -4,7 +4,7 @@ BucketlogError                 code, retriable, remedy
 ├── ConfigurationError         a setting is wrong: change it
 │   ├── UnknownNameError       no topic, group or record of that name or offset: choose another
 │   ├── ChangesOffError        the console may not change the log: start it with --changes
-│   ├── BadFormError           a request to the console has no form, or a large one
+│   ├── BadFormError           a request to the console has no form, or too large a form
 │   └── NoLogError             the bucket holds no log: check the URL
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
 │   ├── MalformedRequestError  a frame is not a request: the connection is closed
@@ -49,7 +49,7 @@ BucketlogError                 code, retriable, remedy
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
 ├── CheckRefusedError          retriable: a check of the log runs, or has just ended: wait
 ├── StillReadingError          retriable: the console reads the bucket for the first time
-├── PlanGoneError              a plan of the console was applied, or is too old: make it again
+├── PlanGoneError              a plan of the console was applied, or is too old: make a new plan
 ├── OtherOriginError           no page of the console sent the request: use the page's button
 ├── PagesBusyError             retriable: the console computes as many pages as it may
 ├── NotDecodedError            a value on a page of the console has no schema, or does not fit it

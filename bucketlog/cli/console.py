@@ -1,4 +1,4 @@
-"""`bucketlog console`: pages about a log, in a browser, from the bucket alone."""
+"""`bucketlog console`: pages about a log in a browser, from the bucket, also from brokers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +19,7 @@ Host = Annotated[
     str,
     typer.Option(
         envvar="BUCKETLOG_CONSOLE_HOST",
-        help="Address to listen on. The pages have no login: keep it on this machine.",
+        help="Address to listen on. The pages have no login: prefer a local address.",
     ),
 ]
 Port = Annotated[
@@ -28,7 +28,7 @@ Port = Annotated[
         envvar="BUCKETLOG_CONSOLE_PORT",
         min=0,
         max=65_535,
-        help="Port to listen on; 0: any free one.",
+        help="Port to listen on; 0: any free port.",
     ),
 ]
 AllowedHosts = Annotated[
@@ -55,7 +55,7 @@ ConsoleBootstrap = Annotated[
         "-b",
         envvar="BUCKETLOG_CONSOLE_BOOTSTRAP",
         metavar="HOST:PORT",
-        help="Address of a broker of this bucket, for members of groups and for changes.",
+        help="Address of a broker of this bucket, for the page Brokers, group members and changes.",
     ),
 ]
 MayChange = Annotated[

@@ -168,10 +168,11 @@ class ClusterAdmin:
         ]
 
     def leaders(self) -> dict[tuple[str, int], int]:
-        """Return the leader of each partition, as one broker names it.
+        """Return the leader of each partition, as a broker reports the leader.
 
         Returns:
-            Numbers of brokers by topic and partition. A partition without a leader is missing.
+            The ids of the leading brokers by topic and partition. A partition without a leader is
+            missing.
 
         Raises:
             LogError: If no broker answers.

@@ -15,7 +15,7 @@ DEFAULT_NAME = "(every other)"
 
 
 class UserRow(NamedTuple):
-    """A password of a user. No figure of the password itself is shown."""
+    """A password of a user, without anything that is computed from the password."""
 
     name: str
     mechanism: str
@@ -23,7 +23,7 @@ class UserRow(NamedTuple):
 
 
 class RuleRow(NamedTuple):
-    """An access rule, in the words of Kafka's tools."""
+    """An access rule, with the names that Kafka's tools use. `of` is the name of the resource."""
 
     name: str
     host: str
@@ -95,7 +95,7 @@ def _rows(view: LogView, kind: str) -> Sequence[UserRow | RuleRow | QuotaRow]:
 
 
 def _entity_text(entity: QuotaEntity) -> str:
-    """An entity as in `user=ann, client-id=(every other)`."""
+    """The text of an entity, such as `user=ann, client-id=(every other)`."""
     return ", ".join(
         f"{kind}={DEFAULT_NAME if name == DEFAULT else name}" for kind, name in entity.parts()
     )

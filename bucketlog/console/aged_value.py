@@ -1,9 +1,9 @@
 """Values that pages share because their computation takes long. An old value is computed again.
 
-Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
-they get the last value. The age counts from the end of the work, so that work which takes longer
-than the age still serves those who wait. Work runs for at most a fifth of the time. A failure is
-kept as long as a value, so that it is not repeated for each of them.
+Invariants: one thread computes at a time. Pages wait for this thread for at most `patience_ms`, and
+then get the last value. The age counts from the end of the work, so that work which takes longer
+than the age still serves the pages that wait. Work runs for at most a fifth of the time. A failure
+is kept as long as a value, so that waiting pages do not repeat the failed work.
 """
 
 import threading
@@ -27,18 +27,18 @@ class StillReadingError(BucketlogError):
 
 
 REST = 4
-"""The least age at which a value is computed again, in times of its computation."""
+"""The least age at which a value is computed again, as a multiple of the time to compute it."""
 
 
 class _Made(NamedTuple, Generic[T]):
-    """A value or a failure, when its work ended, and how long the work took."""
+    """A value or a failure, with the end and the duration of the work."""
 
     ended_ms: int
     took_ms: int
     outcome: T | BucketlogError | OSError
 
     def value(self) -> T:
-        """Raises the failure."""
+        """Return the value. Raises the failure."""
         if isinstance(self.outcome, BucketlogError | OSError):
             raise copy(self.outcome) from self.outcome
         return self.outcome
@@ -49,8 +49,8 @@ class _Made(NamedTuple, Generic[T]):
 
 
 class AgedValue(Generic[T]):
-    """`work` begins the time of one computation. `patience_ms` is the longest time that a page
-    waits for a computation."""
+    """A value that is computed again at the age `age_ms_max`. `work` returns the deadline of one
+    computation that begins now. A page waits for a computation for at most `patience_ms`."""
 
     def __init__(
         self,
@@ -76,10 +76,11 @@ class AgedValue(Generic[T]):
         *,
         is_patient: bool = False,
     ) -> T:
-        """The value, or the last value if `make` takes longer than the patience. With `is_patient`,
-        wait for `make` in any case. Raises the errors
-        of `make`; `StillReadingError` if there is no value yet after the patience; and
-        `PageTimeoutError` if there is none in the time of `waiting`."""
+        """Return the value, or the last value if `make` takes longer than the patience. With
+        `is_patient`, wait for `make` in any case.
+
+        Raises the errors of `make`; `StillReadingError` if there is no value after the patience;
+        and `PageTimeoutError` if there is no value in the time of `waiting`."""
         with self._lock:
             last = self._made
             if last is not None and 0 <= self._now_ms() - last.ended_ms < self._age_ms(last):

@@ -1,9 +1,9 @@
 """The console as an ASGI application: routes, headers, templates, and errors as pages.
 
-Invariants: a page is computed in a thread, at most `pages_in_flight_max` threads work at a time,
-and a request that gets none in time is answered with 503; every response has a
-Content-Security-Policy without inline scripts and styles; templates escape every value; GET
-requests change nothing. POST requests start and stop checks, and change the log by way of brokers.
+Invariants: a page is computed in a thread, and at most `pages_in_flight_max` threads work at a
+time. A request that gets no thread in time is answered with 503. Every response has a
+Content-Security-Policy without inline scripts and styles. Templates escape every value. GET
+requests change nothing. POST requests start and stop checks, and change the log through brokers.
 The console refuses POST requests that its pages did not send.
 """
 
@@ -202,7 +202,7 @@ class Endpoints:
         return Response(text, media_type=CONTENT_TYPE)
 
     def _query(self, request: Request) -> PageQuery:
-        """Raises `ConfigurationError`."""
+        """The query of the address. Raises `ConfigurationError` if the query is too long."""
         chars_max = self._console.settings.query_chars_max
         if len(request.url.query) > chars_max:
             raise ConfigurationError(
@@ -318,12 +318,13 @@ class Endpoints:
 
 def _status(error: BucketlogError) -> HTTPStatus:
     if isinstance(error, LogError) and not error.retriable:
-        return HTTPStatus.BAD_REQUEST  # the brokers refuse the values
+        return HTTPStatus.BAD_REQUEST  # the brokers refused the values
     return next(found for kind, found in STATUSES if isinstance(error, kind))
 
 
 class ExportApp:
-    """`Endpoints.export` as an ASGI application. Starlette takes a method for something else."""
+    """`Endpoints.export` as an ASGI application. Starlette takes a bound method for a function of a
+    request."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints

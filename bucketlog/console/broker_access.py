@@ -1,7 +1,7 @@
 """The connection to the brokers of the log that the console shows.
 
 Invariant: the connection reaches the cluster of the bucket. Brokers of another cluster are refused,
-so that no page changes another log than the one that it shows.
+so that a page changes only the log that it shows.
 """
 
 import threading
@@ -16,7 +16,8 @@ class BrokerAccess:
     """Connects when a page first needs brokers. Several threads may use one instance.
 
     `connect` opens the connection, and raises `LogError` if no broker answers. `bootstrap` is the
-    address that commands name. With `may_change`, pages may change the log."""
+    address of brokers in the commands that pages show. With `may_change`, pages may change the
+    log."""
 
     def __init__(self, connect: Callable[[], Log], *, bootstrap: str, may_change: bool) -> None:
         self.bootstrap = bootstrap

@@ -1,4 +1,4 @@
-"""Computes what only brokers know: the page Brokers, and the members of a group.
+"""Computes the page Brokers and the members of a group, which only brokers know.
 
 An error of the brokers is a value of the page, because the rest of the page needs no broker.
 """
@@ -56,7 +56,8 @@ def _broker_rows(access: BrokerAccess, view: LogView) -> list[LiveBrokerRow]:
 def group_members(
     console: Console, view: LogView, name: str
 ) -> tuple[Sequence[MemberInfo], BucketlogError | None]:
-    """The members of a group, or why they are not known; no members without brokers."""
+    """Return the members of a group, or the error if brokers do not answer. Without a connection to
+    brokers, return no members and no error."""
     if console.cluster is None:
         return (), None
     try:

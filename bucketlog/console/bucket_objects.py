@@ -162,7 +162,7 @@ def size_bars(infos: Iterable[ObjectInfo]) -> list[SizeBar]:
 
 
 class TierSize(NamedTuple):
-    """Objects of a topic's tiers."""
+    """The number and size of the objects in a topic's tiers."""
 
     topic_id: TopicId
     objects: int
@@ -216,8 +216,8 @@ def time_bars(objects: BucketObjects) -> list[TimeBar]:
 
 @dataclass(frozen=True, slots=True)
 class ObjectsSummary:
-    """The figures of a listing that pages show. `sizes` are those of the kinds with many
-    objects."""
+    """The figures of a listing that pages show. `sizes` has a chart of object sizes for each kind
+    with many objects."""
 
     kinds: Sequence[KindRow]
     chains: Sequence[WriterChain]
@@ -232,7 +232,7 @@ NEWEST_SHOWN = 5
 
 
 def summary_of(objects: BucketObjects) -> ObjectsSummary:
-    """Raises `InvalidDataError`."""
+    """Return the figures of a listing. Raises `InvalidDataError`."""
     by_kind = objects.by_kind
     return ObjectsSummary(
         kind_rows(objects),

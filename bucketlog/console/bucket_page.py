@@ -1,4 +1,4 @@
-"""What the page Bucket shows: objects, writers' chains, space, and what brokers will delete."""
+"""Computes the page Bucket: objects, writers' chains, space, and what brokers will delete."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

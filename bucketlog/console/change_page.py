@@ -25,17 +25,17 @@ CHANGES: Mapping[str, LogChange] = {
 
 
 class ChangesOffError(ConfigurationError):
-    """Error of a change at a console that may not change the log."""
+    """The console may not change the log."""
 
 
 def change_form(console: Console, query: PageQuery) -> Values:
-    """The form of the change `do`, with the values of the address."""
+    """The form of the change that the parameter `do` names, with the values of the address."""
     _changing(console)
     return _values(change_of(query), query)
 
 
 def change_plan(console: Console, query: PageQuery) -> Values:
-    """The plan of the change `do`, or the form with an error."""
+    """The plan of the change that the field `do` names, or the form with an error."""
     access, change = _changing(console), change_of(query)
     view = console.look()
     try:
@@ -52,7 +52,8 @@ def change_plan(console: Console, query: PageQuery) -> Values:
 
 
 def change_result(console: Console, query: PageQuery) -> Values:
-    """Apply the plan `plan`. Raises `PlanGoneError`, `LogError` and `BucketlogError`."""
+    """Apply the plan whose id is in the field `plan`. Raises `PlanGoneError`, `LogError` and
+    `BucketlogError`."""
     _changing(console)
     plan = console.plans.take(query.text("plan"))
     return {"view": None, "plan": plan, "result": plan.apply()}

@@ -1,8 +1,7 @@
-"""Changes of the log: the fields of their forms, and the plans that pages show before they change
-anything.
+"""Changes of the log: the fields of their forms, and the plans that pages show before a change.
 
-Invariant: to make a plan changes nothing. `ChangePlan.apply` does what the rows of the plan say, or
-raises.
+Invariant: to make a plan changes nothing. `ChangePlan.apply` makes the changes in the rows of the
+plan, or raises an error.
 """
 
 import shlex
@@ -38,7 +37,7 @@ class FormField(NamedTuple):
 
 
 class PlanRow(NamedTuple):
-    """A value before and after the change; empty text if there is no value."""
+    """A value before and after the change. An empty text means that there is no value."""
 
     what: str
     before: str
@@ -48,9 +47,9 @@ class PlanRow(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
     """The effects of a change. `rows` are all values that change. `warnings` are sentences about
-    consequences. `obstacle` says why the change is not possible now; empty if it is possible.
-    `command` is the same change in a terminal. `apply` changes the log, and returns a sentence
-    about the result; it raises `LogError`. `page` shows the result."""
+    consequences. `obstacle` is the reason why the change is not possible now, or empty.
+    `command` makes the same change in a terminal. `apply` changes the log, and returns a sentence
+    about the result, or raises `LogError`. `page` is the address of the page with the result."""
 
     title: str
     button: str
@@ -73,8 +72,8 @@ class ChangeScene:
     bootstrap: str
 
     def command(self, *words: str, name: str) -> str:
-        """Return a command line of bucketlog. `name` is the command's argument; it may begin with
-        a dash."""
+        """Return a command line of bucketlog. `name` is the command's argument, and may begin
+        with a dash."""
         bootstrap = ("--bootstrap", self.bootstrap)
         return shlex.join(("bucketlog", *words, *bootstrap, "--", name))
 
@@ -115,16 +114,16 @@ def assignments(values: PageQuery, field: FormField) -> dict[str, str]:
         if not sign or not name.strip():
             raise ConfigurationError(
                 f"{line[:80]!r} in {field.label} is not NAME=VALUE",
-                remedy="write one NAME=VALUE in a line",
+                remedy="write one NAME=VALUE on each line",
             )
         if name.strip() in found:
             raise ConfigurationError(
-                f"{field.label} has {name.strip()[:80]!r} twice", remedy="leave one of them out"
+                f"{field.label} has {name.strip()[:80]!r} twice", remedy="give each name once"
             )
         found[name.strip()] = value.strip()
     return found
 
 
 def repeated(flag: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a flag that is given once for each NAME=VALUE."""
+    """The words of a command in which `flag` is repeated for each NAME=VALUE."""
     return [word for name, value in values.items() for word in (flag, f"{name}={value}")]

@@ -9,8 +9,8 @@ BAR_WIDTH_MAX = 60.0
 
 
 class Rect(NamedTuple):
-    """In the units of the drawing; `label` is its text and `title` what a pointer shows. `is_gap`:
-    nothing is known of this bar's value."""
+    """A rectangle in the units of the drawing. `label` is the text in the rectangle, and `title`
+    the text at a pointer. `is_gap` is True if the value of a bar is unknown."""
 
     x: float
     y: float
@@ -24,8 +24,8 @@ class Rect(NamedTuple):
 def bars(
     values: Sequence[float | None], titles: Sequence[str], *, width: float, height: float
 ) -> list[Rect]:
-    """Vertical bars from the bottom; a value above 0 has at least two units. A value None is a
-    gap."""
+    """Vertical bars from the bottom. The bar of a value above 0 is at least two units tall. The
+    value None is a gap."""
     most = max((value or 0 for value in values), default=0) or 1
     step = min(width / max(len(values), 1), BAR_WIDTH_MAX)
     gap = min(2.0, step * 0.2)

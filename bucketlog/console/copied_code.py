@@ -1,7 +1,7 @@
-"""Commands and programs that read what a search of the page Messages has read. Pure.
+"""Commands and programs that read the records of a search on the page Messages. Pure.
 
-Invariant: every value is one word of a command, or one literal of a program, whatever its
-characters are. A value that no terminal should get is in no command.
+Invariant: every value is one word of a command, or one literal of a program, whatever characters
+the value has. Commands have no value with characters that control a terminal.
 """
 
 import json
@@ -13,9 +13,9 @@ from bucketlog.tiered_storage.backends.location import parse_location
 
 
 class SearchedRange(NamedTuple):
-    """The offsets from `begin` on and before `end`. `key_part` and `value_part` are in the keys and
-    values of the records that were found. `records` is their number, None if a filter left out
-    others."""
+    """The offsets from `begin` to before `end`. Each record that was found has `key_part` in its
+    key and `value_part` in its value. `records` is the number of records, or None if the search had
+    a filter."""
 
     url: str
     topic: str
@@ -28,8 +28,8 @@ class SearchedRange(NamedTuple):
 
 
 class CopiedCode(NamedTuple):
-    """`replay` and `consume` are commands without a filter. None: the command cannot name the topic
-    or the bucket."""
+    """The code for a range. `replay` and `consume` are commands without a filter, or None if a
+    command cannot name the topic or the bucket."""
 
     replay: str | None
     consume: str | None
@@ -38,7 +38,7 @@ class CopiedCode(NamedTuple):
 
 
 def copied_code(found: SearchedRange) -> CopiedCode:
-    """Code for a range that is not empty."""
+    """Return the code for a range that is not empty."""
     found = found._replace(url=address_of(found.url))
     is_plain = all(printable(text) == text for text in (found.url, found.topic))
     is_pattern = found.topic.startswith("^")
@@ -51,12 +51,12 @@ def copied_code(found: SearchedRange) -> CopiedCode:
 
 
 def address_of(place: str) -> str:
-    """A path becomes absolute, so that the code works in any folder."""
+    """Return the address with an absolute path, so that the code works in any folder."""
     return place if "://" in place else parse_location(place).path
 
 
 def replay_command(found: SearchedRange) -> str:
-    """Prints the records as lines of JSON."""
+    """Return a command that prints the records as JSON lines."""
     offsets = f"{found.partition}:{found.begin}-{found.end}"
     return shlex.join(
         ["bucketlog", "replay", "--offsets", offsets, "--", found.url, found.topic]
@@ -64,7 +64,8 @@ def replay_command(found: SearchedRange) -> str:
 
 
 def consume_command(found: SearchedRange) -> str:
-    """Asks a broker. Prints the records as lines of JSON, up to their number if it is known."""
+    """Return a command that gets records from a broker, and prints them as JSON lines. The command
+    ends after the number of records, or at the end of the partition if the number is unknown."""
     count = [] if found.records is None else ["-n", str(found.records)]
     where = ["--partition", str(found.partition), "--from", str(found.begin)]
     flags = [*where, *count, "--until-end", "-o", "jsonl"]
@@ -72,7 +73,7 @@ def consume_command(found: SearchedRange) -> str:
 
 
 def python_code(found: SearchedRange) -> str:
-    """Prints offset, key and value of each record."""
+    """Return a program that prints offset, key and value of each record."""
     tests = [
         f"{part!a} in (record.raw_{name} or b'')"
         for name, part in (("key", found.key_part), ("value", found.value_part))
@@ -98,7 +99,7 @@ def python_code(found: SearchedRange) -> str:
 
 
 def spark_code(found: SearchedRange) -> str:
-    """Shows offset, key and value of each record."""
+    """Return a Spark program that shows offset, key and value of each record."""
     options = {
         "assign": {found.topic: [found.partition]},
         "startingOffsets": {found.topic: {str(found.partition): found.begin}},

@@ -1,7 +1,7 @@
 """Sends exports.
 
-Invariants: at most a number of exports are in memory, also if clients read them slowly. A client
-that does not read an export in time loses its connection.
+Invariants: the number of exports in memory is bounded, also if clients read exports slowly. A
+client that does not read an export in time loses its connection.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class ExportSlots:
-    """For one event loop."""
+    """The slots that bound the number of exports in memory. One event loop may use an instance."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots

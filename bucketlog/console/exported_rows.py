@@ -1,7 +1,7 @@
-"""Records of an export: whole, as lines of JSON or as rows of Parquet.
+"""Whole records of an export, as JSON lines or as rows of Parquet.
 
-Invariants: lines are those of `bucketlog replay`, and rows of Parquet have its schema. A record
-whose bytes and headers alone are larger than an export is not decoded.
+Invariants: JSON lines are those of `bucketlog replay`, and rows of Parquet have the schema of a
+replay. A record whose bytes and headers alone are larger than an export is not decoded.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from bucketlog.log_format.batch import LOG_APPEND_TIME, BatchHeader
 from bucketlog.log_format.records import Header, RecordSpans, decode_headers
 
 HEADER_BYTES = 128
-"""Memory that a header takes besides its bytes, about. Batches may have millions of headers."""
+"""The approximate memory of a header besides its bytes. Batches may have millions of headers."""
 
 
 class ExportedLine(NamedTuple):
@@ -26,7 +26,7 @@ class ExportedLine(NamedTuple):
 
 
 class ExportedRecord(NamedTuple):
-    """A row of Parquet. `append_time`: the broker set the timestamp."""
+    """A row of Parquet. `append_time` is True if the broker set the timestamp."""
 
     offset: int
     size_bytes: int
@@ -106,7 +106,7 @@ def _cut(payload: bytes, span: tuple[int, int] | None) -> bytes | None:
 
 
 def parquet_bytes(topic: str, partition: int, rows: Sequence[ExportedRecord]) -> memoryview:
-    """A file of Parquet with the columns of `bucketlog replay`, also topic and partition."""
+    """A Parquet file with the columns of `bucketlog replay`, including topic and partition."""
     import pyarrow as pa
 
     from bucketlog.log_reader.columns import LAST_MS, arrow_schema

@@ -56,7 +56,7 @@ def age_text(at_ms: int, now_ms: int) -> str:
 
 
 def rate_text(per_s: float) -> str:
-    """A rate of 0 or more, with three digits, such as 1.25/s."""
+    """The text of a rate of 0 or more, with three digits, such as 1.25/s."""
     if per_s < 0.005:
         return "<0.01/s" if per_s > 0 else "0/s"
     return f"{per_s:,.{2 if per_s < 10 else 1 if per_s < 100 else 0}f}/s"
@@ -70,7 +70,7 @@ def trend_text(per_s: float) -> str:
 
 
 def catch_up_text(time_s: float) -> str:
-    """A time to catch up. Infinity is "never at this rate"."""
+    """The text of a time to catch up. The text of infinity is "never at this rate"."""
     if isinf(time_s):
         return "never at this rate"
     return "more than a year" if time_s > _YEAR_S else duration_text(round(time_s * 1000))

@@ -1,4 +1,4 @@
-"""Changes of consumer groups: reset their offsets, delete them."""
+"""Changes of consumer groups: to reset the offsets of a group, and to delete a group."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,8 +21,8 @@ GROUP = FormField("group", "Group")
 TOPIC = FormField("topic", "Topic", hint="Empty: all topics in which the group has offsets.")
 PLACES = ("earliest", "latest", "offset", "time")
 TO = FormField("to", "New position", FieldKind.CHOICE, choices=PLACES)
-OFFSET = FormField("offset", "Offset", FieldKind.NUMBER, "For the position offset.")
-TIME = FormField("time", "Time", hint="For the position time, as 2026-01-31T12:00 (UTC).")
+OFFSET = FormField("offset", "Offset", FieldKind.NUMBER, "Only for the new position offset.")
+TIME = FormField("time", "Time", hint="Only for the new position time, as 2026-01-31T12:00 (UTC).")
 MEMBERS_NAMED = 3
 
 
@@ -83,7 +83,7 @@ def _position(scene: ChangeScene) -> tuple[Position, str]:
 
 
 def _moved_records(rows: Sequence[Reset]) -> tuple[int, int]:
-    """Numbers of offsets that the group reads again, and that it skips."""
+    """The number of offsets that the group reads again, and the number that the group skips."""
     steps = [row.after - row.before for row in rows if row.before is not None]
     return -sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
 

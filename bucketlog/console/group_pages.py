@@ -18,7 +18,7 @@ from bucketlog.console.pages import CHART_HEIGHT, CHART_WIDTH, Console, UnknownN
 
 
 class GroupPace(NamedTuple):
-    """`catch_up_s` as in `lag_history.catch_up_s`."""
+    """The trend of a group, and the result of `lag_history.catch_up_s` for the group."""
 
     trend: LagTrend | None
     catch_up_s: float | None

@@ -1,8 +1,8 @@
 """Rows of the pages Groups and Group: committed offsets and lag, in records and in time. Pure.
 
 The time of a lag comes from the highest timestamp of the batch, or of the tier's object, that has
-the first unread record: that record waits for at least as long. Whether a partition is stuck comes
-from the bucket alone, from this time and from that of the last commit.
+the first unread record: that record has waited at least since this time. This time and the time of
+the last commit show whether a partition is stuck. Both times are in the bucket.
 """
 
 from bisect import bisect_right
@@ -16,8 +16,9 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 
 
 class GroupLagRow(NamedTuple):
-    """`lag`, `committed` and `latest` are sums over the partitions: of the lags, of the committed
-    offsets and of the latest offsets. `worst_lag` is the largest lag."""
+    """The figures of a group. `lag`, `committed` and `latest` are the sums of lags, committed
+    offsets and latest offsets over the partitions. `worst_lag` is the largest lag of a
+    partition."""
 
     name: str
     topics: int
@@ -50,8 +51,9 @@ def group_rows(view: LogView) -> list[GroupLagRow]:
 
 
 class CommittedRow(NamedTuple):
-    """`unread_ms`: how long the first unread record has waited, at least; None if all is read.
-    `is_stuck` as in `is_stuck_after`."""
+    """A committed offset of a group. `unread_ms` is the least time that the first unread record has
+    waited, or None if all records are read or if the record has no timestamp. `is_stuck` is the
+    result of `is_stuck_after`."""
 
     topic: str
     partition: int
@@ -69,7 +71,7 @@ def is_stuck_after(limit_ms: int, *, unread_ms: int | None, committed_ms: int, n
     """Return whether a group is stuck in a partition.
 
     The group is stuck if its first unread record has waited for `limit_ms`, and its last commit is
-    as old. A partition whose records are all read is never stuck.
+    at least as old. A partition whose records are all read is never stuck.
 
     Args:
         limit_ms: The time after which the group is stuck, in milliseconds.
@@ -89,7 +91,7 @@ def committed_rows(
     *,
     stuck_after_ms: int,
 ) -> list[CommittedRow]:
-    """The group's offsets in these partitions, by topic and partition."""
+    """The group's offsets in the partitions `wanted`, in the same order."""
     rows = view.state.groups.get(group, {})
     keys = [key for key in wanted if key in rows]
     parts = view.parts(keys)
@@ -121,7 +123,8 @@ def committed_rows(
 
 
 def waiting_ms(part: ReadablePartition, offset: int, now_ms: int) -> int | None:
-    """Age of the oldest unread record; None if all are read, or if it has no timestamp."""
+    """The least time that the first unread record has waited, in milliseconds. None if all records
+    are read, or if this record has no timestamp."""
     first = max(offset, part.log_start)
     row = bisect_right(part.rows, first, key=lambda each: each.end)
     if row < len(part.rows):
@@ -135,8 +138,9 @@ def waiting_ms(part: ReadablePartition, offset: int, now_ms: int) -> int | None:
 
 
 class GroupWait(NamedTuple):
-    """The unread records of a group. `unread_ms` is the longest of its partitions' times, in
-    milliseconds, or None if all is read. `stuck` counts the partitions in which it is stuck."""
+    """The unread records of a group. `unread_ms` is the longest wait in a partition, in
+    milliseconds, or None if all records are read or have no timestamp. `stuck` counts the
+    partitions in which the group is stuck."""
 
     unread_ms: int | None
     stuck: int
@@ -145,7 +149,7 @@ class GroupWait(NamedTuple):
 def group_waits(
     view: LogView, groups: Iterable[str], now_ms: int, *, stuck_after_ms: int
 ) -> Mapping[str, GroupWait]:
-    """Return the `GroupWait` of each of the groups, by name."""
+    """Return the `GroupWait` of each group, by the group's name."""
     lagging = {
         name: {
             key: row

@@ -1,7 +1,7 @@
-"""Rows that a search keeps: the last ones, up to a number and a size.
+"""The last rows of a search, up to a number and a size.
 
-Invariant: no row before a row that was dropped for its size is kept, so the kept rows are all
-matches from `begin` on.
+Invariant: if a row is dropped because of the size, all rows before this row are dropped, too. The
+kept rows are therefore the last matches from `begin` on, without a gap.
 """
 
 from collections import deque
@@ -38,8 +38,8 @@ class RowRoom(NamedTuple):
 
 
 class KeptRows(Generic[R]):
-    """The last rows that were added. `begin` is the offset after the last row that was dropped for
-    its size, 0 if there was none."""
+    """The last rows that were added. `begin` is the offset after the last row that was dropped
+    because of the size, or 0 if no row was."""
 
     def __init__(self, room: RowRoom) -> None:
         self._room = room
@@ -59,7 +59,7 @@ class KeptRows(Generic[R]):
             self.begin = self._drop() + 1
 
     def add_all(self, other: "KeptRows[R]") -> None:
-        """The rows of `other` come after these. `other` is empty afterwards."""
+        """Move the rows of `other` to the end of these rows."""
         if other.begin:
             self.clear()
             self.begin = other.begin

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bucketlog.console.groups import GroupLagRow
 
 FIGURES = 4
-"""Of a sample: lag, committed, latest, partitions. As floats, so that no sum is too large."""
+"""A sample has lag, committed, latest and partitions, as floats, so that no sum is too large."""
 TREND_SAMPLES = 10
 CHART_SLOTS_MAX = 60
 
@@ -34,8 +34,8 @@ class LagSample(NamedTuple):
 
 
 class LagTrend(NamedTuple):
-    """Records per second: how fast the lag grows (below 0: falls), and how fast the group reads and
-    producers write."""
+    """Rates in records per second: of the lag (below 0 if the lag falls), of the group's reading,
+    and of the producers' writing."""
 
     lag_per_s: float
     read_per_s: float
@@ -43,7 +43,7 @@ class LagTrend(NamedTuple):
 
 
 class LagSlot(NamedTuple):
-    """A part of the history. `lag` is the highest of its samples, None without a sample."""
+    """A part of the history. `lag` is the highest lag of its samples, or None without a sample."""
 
     begin_ms: int
     lag: float | None
@@ -57,7 +57,7 @@ class LagHistory:
 
     Args:
         history_ms: Age at which a sample is forgotten, in milliseconds.
-        interval_ms: Time between two samples, in milliseconds. A trend is that of the last
+        interval_ms: Time between two samples, in milliseconds. A trend covers the last
             `TREND_SAMPLES` intervals.
         groups_max: Number of groups with a history.
     """
@@ -128,8 +128,9 @@ class LagHistory:
     def trend(self, group: str, now_ms: int) -> LagTrend | None:
         """The rates over the last samples of the group, by least squares.
 
-        Samples before a change of the group's partitions do not count, and neither do samples
-        before a committed or latest offset went back. Returns None with fewer than two samples.
+        Samples before a change of the group's partitions do not count. Samples before a decrease of
+        the committed or latest offsets do not count, either. Returns None with fewer than two
+        samples.
 
         Args:
             group: The group's name.
@@ -170,7 +171,7 @@ class LagHistory:
 
 
 def _is_break(one: LagSample, other: LagSample) -> bool:
-    """No rate is known from `one` to `other`."""
+    """Whether no rate can be computed from the sample `one` to the sample `other`."""
     return (
         one.partitions != other.partitions
         or other.committed < one.committed
@@ -179,8 +180,8 @@ def _is_break(one: LagSample, other: LagSample) -> bool:
 
 
 def slope_per_s(times_ms: Sequence[int], values: Sequence[float]) -> float:
-    """The slope of the line that fits best by least squares, per second. The times are at least
-    two, in milliseconds, and ascend."""
+    """The slope per second of the line that fits best by least squares. There are at least two
+    times, in milliseconds, in ascending order."""
     assert all(one < other for one, other in pairwise(times_ms))
     # Relative to the first sample, so that large numbers lose no digits.
     xs = [(each - times_ms[0]) / 1000 for each in times_ms]

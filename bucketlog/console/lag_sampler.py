@@ -1,4 +1,4 @@
-"""The thread that looks at the log now and then, and adds what it sees to the history of lag.
+"""The thread that reads the log in intervals, and adds the lag of groups to the history.
 
 Invariants: an error of the bucket costs one sample, and never ends the thread. The thread begins no
 sample after `close`.

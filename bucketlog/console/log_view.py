@@ -1,8 +1,8 @@
-"""What the bucket says at one moment, for all pages; read again when it is older than a limit.
+"""The log at one moment, as the bucket shows it to all pages. An old view is read again.
 
-Invariants: everything on a page comes from one `LogView`, so that its figures agree; they are those
-of `read_committed` readers, as of `bucketlog doctor`. A look at a log that has not changed costs
-the listings alone.
+Invariants: the figures of the log on a page come from one `LogView`, so that they agree. They are
+those of `read_committed` readers and of `bucketlog doctor`. To read a log that has not changed
+costs only the listings.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -30,9 +30,10 @@ from bucketlog.tiered_storage.log_cut_reading import LogReader
 
 
 class PartitionFigures(NamedTuple):
-    """`earliest` and `latest` as in `bucketlog doctor`. `log_records` are those of batches in log
-    segments; `is_exact`: none of them is below the log start. Bytes are those of batches as they
-    are stored; `last_ms` is the highest timestamp, -1 if there is none."""
+    """The figures of a partition. `earliest` and `latest` are those of `bucketlog doctor`.
+    `log_records` counts the records of batches in log segments. `is_exact` is True if no such batch
+    begins below the log start. Bytes are those of stored batches. `last_ms` is the highest
+    timestamp, or -1 without a timestamp."""
 
     earliest: int
     latest: int
@@ -56,7 +57,7 @@ class PartitionFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The log at `read_ms`, the console's clock. `figures` are those of each partition."""
+    """The log at `read_ms` by the console's clock. `figures` has the figures of each partition."""
 
     identity: ClusterIdentity
     read_ms: int
@@ -76,7 +77,7 @@ class LogView:
     def parts(
         self, wanted: Iterable[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, ReadablePartition]:
-        """What may be read of these partitions."""
+        """The readable parts of these partitions."""
         return _parts(self.snapshot, self.state, self.before, wanted)
 
 
@@ -117,8 +118,9 @@ def figures_of(part: ReadablePartition) -> PartitionFigures:
 
 
 class ConsoleLog:
-    """Reads the log for all pages. Several threads may use it. `work` begins the time of one
-    reading. A page waits for a reading for at most `patience_ms`, if there is an earlier one."""
+    """Reads the log for all pages. Several threads may use one instance. `work` returns the
+    deadline of one reading that begins now. If there is an earlier reading, a page waits for a new
+    reading for at most `patience_ms`."""
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class ConsoleLog:
         )
 
     def look(self, waiting: Deadline = UNBOUNDED, *, is_patient: bool = False) -> LogView:
-        """The latest reading. With `is_patient`, wait for a reading that runs. Raises
+        """Return the latest reading. With `is_patient`, wait for a running reading. Raises
         `StillReadingError`, `NoLogError`, `CorruptObjectError`, `InvalidDataError`,
         `PageTimeoutError` and the bucket's errors."""
         return self._view.get(self._read, waiting, is_patient=is_patient)
@@ -172,8 +174,9 @@ def _is_same(one: LogSnapshot, other: LogSnapshot) -> bool:
 def view_of(
     identity: ClusterIdentity, snapshot: LogSnapshot, read_ms: int, known: LogView | None = None
 ) -> LogView:
-    """Fold the snapshot. The figures of partitions that have not changed since `known`, an earlier
-    view of the same log, are not computed again. Raises `InvalidDataError`."""
+    """Return the view of a snapshot. `known` is an earlier view of the same log: the figures of
+    partitions that have not changed since then are not computed again. Raises
+    `InvalidDataError`."""
     state = restored(snapshot.checkpoint, keep_producers=False)
     before = transactions_of(state)
     fold(snapshot.segments, onto=state)
@@ -193,8 +196,8 @@ def _changed(
 ) -> Collection[TopicIdPartition]:
     """The partitions whose figures may differ from those of `known`.
 
-    The figures of a partition are a function of its batches in the checkpoint, of the segments
-    after the checkpoint that list the partition (stamps, too), and of its tier. A later checkpoint
+    The figures of a partition depend on its batches in the checkpoint, on its tier, and on later
+    segments that list the partition, also with stamps alone. A later checkpoint
     with the same high watermark of the partition has the same batches beyond the tier."""
     before = known.snapshot
     old = {index.segment: index for index in before.segments}

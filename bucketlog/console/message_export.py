@@ -1,7 +1,8 @@
-"""Exports of the page Messages: the records that its search finds, as a file.
+"""Exports of the page Messages: the records that a search finds, as a file.
 
-Invariants: an export has no more records and bytes than its settings allow. Its name and its
-headers have the offsets that it covers, and say if the search ended at a limit.
+Invariants: an export has at most as many records and bytes as the settings allow. The name of the
+file and the headers have the offsets that the export covers, and show if the search ended at a
+limit.
 """
 
 import re
@@ -24,18 +25,18 @@ LIMITS = {
     SearchEnd.BYTES: "BUCKETLOG_CONSOLE_SCAN_BYTES_MAX",
     SearchEnd.TIME: "BUCKETLOG_CONSOLE_SCAN_MS_MAX",
 }
-"""The setting that ended a search."""
+"""The setting whose limit ended a search."""
 
 
 class ExportLimit(NamedTuple):
-    """The limits of one export."""
+    """The largest number of records of one export, and its largest size."""
 
     records: int
     size_bytes: int
 
 
 class MessageFile(NamedTuple):
-    """A file. `headers` are further headers of the response."""
+    """An exported file. `headers` are further headers of the response."""
 
     name: str
     content_type: str
@@ -44,8 +45,9 @@ class MessageFile(NamedTuple):
 
 
 def export(console: Console, query: PageQuery) -> MessageFile:
-    """Repeat the search of the page Messages, with `format` "jsonl" or "parquet". `end` is the
-    offset before which a search for later records ends. Errors as of `messages`."""
+    """Repeat the search of the page Messages, and return a file. In the query, `format` is "jsonl"
+    or "parquet", and `end` is the offset before which a search for later records ends. Raises the
+    errors of `messages`, and those of `check_not_empty`."""
     view = console.look()
     limit = ExportLimit(console.settings.export_records_max, console.settings.export_bytes_max)
     form = query.choice("format", tuple(CONTENT_TYPES))
@@ -109,8 +111,8 @@ def is_complete(report: SearchReport[Any]) -> bool:
 
 
 def file_name(topic: str, partition: int, report: SearchReport[Any], form: str) -> str:
-    """A name of letters, digits, dots, underscores and hyphens. A letter, a digit or an underscore
-    is the first of them."""
+    """A name of letters, digits, dots, underscores and hyphens. The first character is a letter, a
+    digit or an underscore."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", topic)[:TOPIC_CHARS_MAX].lstrip(".-") or "topic"
     partial = "" if is_complete(report) else "-partial"
     offsets = f"{report.begin}-to-{report.next_offset - 1}"
@@ -118,7 +120,7 @@ def file_name(topic: str, partition: int, report: SearchReport[Any], form: str) 
 
 
 def export_headers(partition: int, report: SearchReport[Any]) -> dict[str, str]:
-    """The offsets are in the form of `bucketlog replay --offsets`."""
+    """The headers of a response. Offsets are in the form of `bucketlog replay --offsets`."""
     found = {
         "bucketlog-export-offsets": f"{partition}:{report.begin}-{report.next_offset}",
         "bucketlog-export-records": str(len(report.rows)),

@@ -62,7 +62,7 @@ def messages(console: Console, query: PageQuery) -> Values:
 def _code(
     console: Console, found: MessageSearch, report: SearchReport[RecordRow]
 ) -> CopiedCode | None:
-    """Code for the offsets that were searched, None if there are none."""
+    """Code for the offsets that were searched, or None if no offset was."""
     if report.begin >= report.next_offset:
         return None
     return copied_code(
@@ -80,8 +80,8 @@ def _code(
 
 
 def _export_query(found: MessageSearch, report: SearchReport[RecordRow]) -> dict[str, object]:
-    """Changes of the page's query: the export begins where the page does, and has no record that
-    is newer than the page."""
+    """Changes of the page's query for an export. The export begins, or for the newest records ends,
+    where the page does. No record of the export is newer than the page."""
     changes: dict[str, object] = {"time": None, "rows": None}
     if found.seek == NEWEST:
         return {**changes, "before": report.next_offset}

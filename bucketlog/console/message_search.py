@@ -31,8 +31,9 @@ SEEKS = (NEWEST, "oldest", "offset", "time")
 
 
 class MessageSearch(NamedTuple):
-    """A search in a partition. `start` is the first offset, or the one after the last of the newest
-    records. `is_after_all`: no record is as late as the time that was given."""
+    """A search in a partition. `start` is the first offset, or in a search for the newest records
+    the offset after the last record. `is_after_all` is True if all records are older than the given
+    time."""
 
     topic: TopicState
     key: TopicIdPartition
@@ -58,7 +59,7 @@ class MessageSearch(NamedTuple):
         end: int | None = None,
     ) -> SearchReport[R]:
         """Search up to the limits of the console and of the page. `end` ends a search for later
-        records. Errors as of `search`."""
+        records. Raises the errors of `search`."""
         limits = _search_limits(console.settings, rows)._replace(row_bytes=row_bytes)
         until_s = console.deadline.until_s
         if self.seek == NEWEST:
@@ -88,7 +89,8 @@ class MessageSearch(NamedTuple):
 
 
 def message_search(console: Console, view: LogView, query: PageQuery) -> MessageSearch:
-    """Raises `UnknownNameError`, `ConfigurationError`, and the errors of reading the log."""
+    """Return the search of an address. Raises `UnknownNameError`, `ConfigurationError`, and the
+    errors of reading the log."""
     topic, key, part = console.partition(view, query)
     seals = partition_seals(console.access, topic.name, key.partition, part.data_keys)
     figures = view.figures[key]

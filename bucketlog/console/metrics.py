@@ -1,7 +1,7 @@
 """Metrics of topics and groups for Prometheus, from the bucket alone: a built-in exporter of lag.
 
-Invariant: the number of series is bounded. The largest topics, and the groups with the most unread
-records, are there; gauges count the others.
+Invariant: the number of topics and groups with metrics is bounded. The largest topics, and the
+groups with the most unread records, have metrics. Gauges count the other topics and groups.
 """
 
 import heapq
@@ -104,7 +104,7 @@ class LogCollector(Collector):
         yield lags
         yield _gauge(
             "bucketlog_group_lag_seconds",
-            "Least time for which a group's first unread record has waited; 0 if all is read.",
+            "Longest lag in time of a group's partitions; 0 without a lag in time.",
             GROUP,
             {name: _seconds(wait) for name, wait in waits.items()},
         )
@@ -135,7 +135,7 @@ def _hidden(name: str, what: str, number: int) -> Metric:
 
 
 def metrics_text(console: Console) -> bytes:
-    """The metrics in Prometheus' text format. Raises the errors of `Console.look`."""
+    """The metrics in Prometheus's text format. Raises the errors of `Console.look`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(LogCollector(console, console.look()))
     return generate_latest(registry)

@@ -1,7 +1,7 @@
 """Times by which the work for a page ends, with an error that names the setting.
 
 Invariants: a thread whose time has passed, or whose console has stopped, begins no further request
-to the bucket; it waits for others no longer than its time.
+to the bucket. The thread waits for other threads no longer than its time.
 """
 
 import threading
@@ -46,7 +46,7 @@ class Deadline:
 
     def wait(self, event: threading.Event, most_s: float) -> bool:
         """Wait for the event, for at most `most_s` seconds, and return whether it is set. Raises
-        `PageTimeoutError` if the rest of this time is shorter, and over."""
+        `PageTimeoutError` if this deadline passes first."""
         left_s = max(0.0, self.until_s - self._now_s())
         if event.wait(min(left_s, most_s, threading.TIMEOUT_MAX)):
             return True

@@ -1,4 +1,4 @@
-"""What each page shows: from the address's query to the values of its template.
+"""Computes the pages of a console: from the query of an address to the values of a template.
 
 Functions run in threads: they ask the bucket, within the limits of `ConsoleSettings`. Errors are
 those of the functions that they call; the application turns them into pages.
@@ -57,12 +57,12 @@ CHART_WIDTH, CHART_HEIGHT = 960.0, 120.0
 
 
 class UnknownNameError(ConfigurationError):
-    """Error of an address with a name that does not exist."""
+    """Nothing has the name or the offset in the address."""
 
 
 class LatestMemo(Generic[S, T]):
-    """The result of `make` for the latest source. `version` returns the object by which sources
-    differ."""
+    """Keeps the result of `make` for the latest source. `version` returns an object of the source:
+    sources with the same object have the same result."""
 
     def __init__(self, make: Callable[[S], T], version: Callable[[S], object]) -> None:
         self._make = make
@@ -81,7 +81,7 @@ def itself(source: S) -> S:
 
 
 class DueRow(NamedTuple):
-    """Objects that brokers delete at the same occasion."""
+    """Objects of a kind that brokers delete on the same occasion."""
 
     when: str
     kind: str
@@ -101,7 +101,7 @@ class Console:
     """The state that the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
     runs checks of the whole log, and is None if the console may not run them; `cluster` connects to
-    brokers, and is None if the console knows no broker."""
+    brokers, and is None without `--bootstrap`."""
 
     bucket: SyncBucket
     place: str
@@ -158,7 +158,7 @@ class Console:
         return self.cluster is not None and self.cluster.may_change
 
     def for_page(self) -> "Console":
-        """The same console, with `deadline` and `values` for one page from now on."""
+        """Return the same console with a new `deadline` and new `values`, for one page."""
         found = copy(self)
         found.deadline = self._deadline("page_ms_max")
         found.bucket = DeadlineBucket(self._whole_bucket, found.deadline.check)
@@ -166,7 +166,7 @@ class Console:
         return found
 
     def stop(self) -> None:
-        """Pages that are being computed end at their next request to the bucket."""
+        """End the pages that are being computed, at their next request to the bucket."""
         self._stopped.set()
 
     def _deadline(self, setting: str) -> Deadline:
@@ -174,11 +174,11 @@ class Console:
         return Deadline(self.now_s, limit_ms, setting, is_stopped=self._stopped.is_set)
 
     def look(self) -> LogView:
-        """Errors as of `ConsoleLog.look`, and `StillReadingError`."""
+        """Return the latest reading of the log. Raises the errors of `ConsoleLog.look`."""
         return self._log.look(self.deadline)
 
     def look_patiently(self) -> LogView:
-        """Return the view of `look`, and wait for a reading that runs, however long it takes."""
+        """Return the view of `look`. Wait for a running reading, also if the reading takes long."""
         return self._log.look(self.deadline, is_patient=True)
 
     def objects(self) -> BucketObjects:
@@ -202,11 +202,11 @@ class Console:
         )
 
     def summary(self, objects: BucketObjects) -> ObjectsSummary:
-        """Computed once for a listing."""
+        """Return the figures of a listing. They are computed once for each listing."""
         return self._summary.of(objects)
 
     def due(self, garbage: GarbageReport) -> list[DueRow]:
-        """Computed once for a report."""
+        """Return the rows of a report. They are computed once for each report."""
         return self._due.of(garbage)
 
     def usage(self, given: Assumptions) -> Usage:
@@ -219,11 +219,11 @@ class Console:
         )
 
     def topics(self, view: LogView) -> list[TopicRow]:
-        """Computed once for the figures of a view."""
+        """Return the rows of all topics. They are computed once for the figures of a view."""
         return self._topic_rows.of(view)
 
     def groups(self, view: LogView) -> list[GroupLagRow]:
-        """Computed once for the figures of a view."""
+        """Return the rows of all groups. They are computed once for the figures of a view."""
         return self._group_rows.of(view)
 
     def topic(self, view: LogView, name: str) -> TopicState:

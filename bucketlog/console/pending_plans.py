@@ -1,7 +1,7 @@
 """The plans that pages show, until somebody applies them.
 
-Invariants: a plan is applied at most once; there are at most `plans_max` plans, and none is older
-than `age_ms_max`. The id of a plan cannot be guessed.
+Invariants: a plan is applied at most once, and only up to the age `age_ms_max`. At most `plans_max`
+plans are kept. The id of a plan cannot be guessed.
 """
 
 import threading
@@ -19,7 +19,8 @@ class PlanGoneError(BucketlogError):
 
 
 class PendingPlans:
-    """Several threads may use one instance. `new_id` returns a new id that cannot be guessed."""
+    """The plans that may be applied. Several threads may use one instance. `new_id` returns a new
+    id that cannot be guessed."""
 
     def __init__(
         self, *, plans_max: int, age_ms_max: int, now_ms: WallClock, new_id: Callable[[], str]
@@ -48,6 +49,6 @@ class PendingPlans:
             if plan is None or not 0 <= self._now_ms() - made_ms <= self._age_ms_max:
                 raise PlanGoneError(
                     "this plan was already applied, or is too old",
-                    remedy="look at the log, and fill in the form again if need be",
+                    remedy="check the log, and fill in the form again if the change is missing",
                 )
         return plan

@@ -1,4 +1,4 @@
-"""Producing a record from a page."""
+"""The change that produces a record."""
 
 import base64
 import binascii
@@ -27,7 +27,10 @@ NOTHING = "(none)"
 SHOWN_CHARS = 200
 FORMS = ("text", "base64", "null")
 PARTITION = FormField(
-    "partition", "Partition", FieldKind.NUMBER, "Empty: the key decides, or chance without a key."
+    "partition",
+    "Partition",
+    FieldKind.NUMBER,
+    "Empty: the partition of the key, or a random partition.",
 )
 KEY = FormField("key", "Key", hint="Empty: the record has no key.")
 VALUE_FORM = FormField(
@@ -38,7 +41,7 @@ VALUE_FORM = FormField(
     FORMS,
 )
 VALUE = FormField("value", "Value", FieldKind.LINES)
-HEADERS = FormField("headers", "Headers", FieldKind.LINES, "One NAME=VALUE in a line.")
+HEADERS = FormField("headers", "Headers", FieldKind.LINES, "One NAME=VALUE on each line.")
 
 
 def produce_record(scene: ChangeScene) -> ChangePlan:

@@ -1,4 +1,4 @@
-"""Rows of the page Messages: records as their beginnings."""
+"""Rows of the page Messages, with the beginnings of keys and values."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from bucketlog.log_format.records import RecordSpans
 
 
 class RecordRow(NamedTuple):
-    """`framed_key` and `framed_value` are as long as `RowPreviews.framed_bytes` and a byte.
-    `size_bytes` is 0: the number of rows alone bounds a page."""
+    """A record in a table. `framed_key` and `framed_value` have at most one byte more than
+    `RowPreviews.framed_bytes`. `size_bytes` is 0, because only the number of rows bounds a page."""
 
     offset: int
     timestamp_ms: int
@@ -24,8 +24,8 @@ class RecordRow(NamedTuple):
 
 
 class RowPreviews(NamedTuple):
-    """Makes rows with `preview_bytes` of keys and values. `framed_bytes` of keys and values that
-    may have been written with a schema registry are kept."""
+    """Makes rows with the first `preview_bytes` of keys and values. If a schema registry may have
+    been used for a key or a value, the row also keeps `framed_bytes` and one byte more."""
 
     preview_bytes: int
     framed_bytes: int = 0

@@ -1,10 +1,11 @@
-"""The page Messages: records of one partition from an offset on, or before one, found by a bounded
-search.
+"""Bounded searches of the page Messages: records of one partition from an offset on, or before an
+offset.
 
 Invariants: a search ends at a number or a size of rows, at a number of records, at a number of
-stored bytes, or after a time, whichever comes first, and says which; the time is also checked
-inside of a batch. Records are looked at one at a time, and only their rows are kept. A batch that
-cannot be read is reported in its place, and the search continues after it.
+stored bytes, or after a time. The first of these limits ends the search, and the report names this
+limit. The time is also checked inside a batch. Records are looked at one at a time, and only their
+rows are kept. A batch that cannot be read is reported in its place, and the search continues after
+it.
 """
 
 import sys
@@ -28,7 +29,7 @@ from bucketlog.tiered_storage.log_cut import ReadablePartition
 RECORDS_PER_LOOK = 1_024
 """Records between two looks at the clock."""
 WORK_BYTES_PER_LOOK = 256 * 1024
-"""The same, of values that were parsed, and of rows that were made."""
+"""Bytes of parsed values and of rows between two looks at the clock."""
 WIDENING = 4
 """Growth of the window of offsets that a search for the newest records reads at once."""
 WIDENING_SHARE = 1 / 16
@@ -52,7 +53,8 @@ class BatchLimits(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """`unreadable` batches are described; all are counted. `row_bytes` is the size of the rows."""
+    """The limits of one search. `unreadable` is the number of batches that the report describes,
+    and `row_bytes` the size of all rows."""
 
     rows: int
     records: int
@@ -64,8 +66,8 @@ class SearchLimits(NamedTuple):
 
 
 class RecordFilter(NamedTuple):
-    """Parts of the bytes that a record must have; empty ones are always there. `json` is a test of
-    the value."""
+    """The bytes that the key and the value of a record must contain; empty bytes match every
+    record. `json` is a test of the value."""
 
     key: bytes = b""
     value: bytes = b""
@@ -84,7 +86,8 @@ def _has(payload: bytes, span: tuple[int, int] | None, part: bytes) -> bool:
 
 
 class UnreadableBatch(NamedTuple):
-    """Offsets from `first` on and before `end`; `key` and `position` say where the batch is."""
+    """A batch with the offsets from `first` to before `end`, at the byte `position` of the object
+    `key`."""
 
     first: int
     end: int
@@ -95,8 +98,8 @@ class UnreadableBatch(NamedTuple):
 
 @dataclass(slots=True)
 class SearchReport(Generic[R]):
-    """The offsets from `begin` on and before `next_offset` were searched. `rows` are in the order
-    of their offsets."""
+    """The result of a search of the offsets from `begin` to before `next_offset`. `rows` are in the
+    order of their offsets."""
 
     begin: int
     next_offset: int
@@ -122,7 +125,7 @@ def search(
     until_s: float = inf,
     end: int = MAX_OFFSET + 1,
 ) -> SearchReport[R]:
-    """The first matching records from `start` on and before `end`. Raises
+    """Return the first matching records from `start` to before `end`. Raises
     `CorruptObjectError`, the bucket's errors, and those of `seals`."""
     first = max(start, part.log_start)
     report: SearchReport[R] = SearchReport(first, first)
@@ -148,8 +151,8 @@ def search_newest(
     now_s: Callable[[], float],
     until_s: float = inf,
 ) -> SearchReport[R]:
-    """The last matching records before the offset `before`: windows of offsets are searched, the
-    newest first, each one whole. Errors as of `search`."""
+    """Return the last matching records before the offset `before`. Windows of offsets are searched
+    as a whole, the newest window first. Raises the errors of `search`."""
     end = max(min(before, part.end_offset), part.log_start)
     report: SearchReport[R] = SearchReport(end, end)
     run = _SearchRun(bucket, part, wanted, limits, make_row, seals, now_s, until_s, report)
@@ -191,8 +194,8 @@ def _search_windows(run: "_SearchRun[R]", report: SearchReport[R]) -> None:
 
 
 class _SearchWindow(NamedTuple, Generic[R]):
-    """`rows` are all matches from `begin` on, or the last ones of these. The offsets before
-    `next_offset` were searched."""
+    """The result of a search in a window of offsets. `rows` are all matches from `begin` on, or the
+    last of these matches. The offsets before `next_offset` were searched."""
 
     rows: Sequence[R]
     row_bytes: int
@@ -203,7 +206,7 @@ class _SearchWindow(NamedTuple, Generic[R]):
 
 @dataclass
 class _SearchRun(Generic[R]):
-    """What one search has taken of its limits, over all its windows: counted in `report`."""
+    """One search over all its windows. `report` counts what the search has used of its limits."""
 
     bucket: SyncBucket
     part: ReadablePartition
@@ -222,8 +225,8 @@ class _SearchRun(Generic[R]):
         self._looked = 0, 0
 
     def is_look_due(self) -> bool:
-        """Whether to look at the clock: after a number of records, or of bytes of values that were
-        parsed and of rows that were made."""
+        """Whether to look at the clock: after `RECORDS_PER_LOOK` records, or after
+        `WORK_BYTES_PER_LOOK` bytes of parsed values and of rows."""
         parsed = 0 if self.wanted.json is None else self.wanted.json.tested_bytes
         work = parsed + self._made_bytes
         records, work_before = self._looked
@@ -239,7 +242,7 @@ class _SearchRun(Generic[R]):
         return self.now_s() >= self.until_s
 
     def taken(self) -> float:
-        """The largest part of a limit that was taken until now."""
+        """The largest share of a limit that the search has used until now."""
         report, limits = self.report, self.limits
         return max(
             report.stored_bytes / limits.bytes,
@@ -248,8 +251,8 @@ class _SearchRun(Generic[R]):
         )
 
     def window(self, first: int, end: int, room: RowRoom, *, keeps_last: bool) -> _SearchWindow[R]:
-        """Search the offsets from `first` on and before `end`. If the matches do not fit in `room`,
-        the last ones are kept, or the window ends."""
+        """Search the offsets from `first` to before `end`. If the matches do not fit in `room`, the
+        last matches are kept with `keeps_last`; else the window ends."""
         rows: KeptRows[R] = KeptRows(room)
         report, at = self.report, first
         for batch in scan_batches(self.bucket, self.part, first, seals=self.seals):
@@ -285,7 +288,8 @@ class _SearchRun(Generic[R]):
         *,
         keeps_last: bool,
     ) -> tuple[int, SearchEnd] | None:
-        """Where and why the search stops in this batch, if it does. Raises `InvalidDataError`."""
+        """Return the offset at which the search stops in this batch, and the reason. Return None if
+        the search does not stop. Raises `InvalidDataError`."""
         if batch.header.is_control:
             return None
         report = self.report

@@ -24,8 +24,8 @@ from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 
 CONNECTIONS_MAX = 100
 SWITCH_INTERVAL_S = 0.0005
-"""How long a thread waits for the interpreter lock while another thread reads the log. Python's
-default of 5 ms delays a page at each system call."""
+"""The time that a thread waits for the interpreter lock while another thread reads the log.
+Python's default of 5 ms delays a page at each system call."""
 GRACE_S = 2
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
@@ -45,9 +45,8 @@ def serve_console(
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
-    the schemas of values. `cluster` connects to brokers, and is closed in the end. Raises
-    `ConfigurationError`, `NoLogError` and the bucket's errors, before
-    it serves."""
+    the schemas of values. `cluster` connects to brokers, and is closed at the end. Before the
+    console serves pages, raises `ConfigurationError`, `NoLogError` and the bucket's errors."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()

@@ -1,4 +1,4 @@
-"""The limits of the console: what one page may read, show and take. All are settings."""
+"""The limits of the console: how much a page may read and show, and how long. All are settings."""
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -25,10 +25,12 @@ class ConsoleSettings(BaseSettings):
     refresh_wait_ms: int = Field(
         default=250,
         ge=0,
-        description="time that a page waits for a new reading before it shows the last one",
+        description="time that a page waits for a new reading before the page shows the last one",
     )
     live_interval_ms: int = Field(
-        default=2_000, ge=100, description="pause between two looks of the page Messages, if live"
+        default=2_000,
+        ge=100,
+        description="pause between two searches of the page Messages, if live",
     )
     listing_age_ms: int = Field(
         default=10_000, ge=0, description="age at which the page Bucket lists the objects again"
@@ -37,7 +39,9 @@ class ConsoleSettings(BaseSettings):
         default=60_000, ge=0, description="age at which the page Cost reads the footers again"
     )
     lag_interval_ms: int = Field(
-        default=30_000, ge=0, description="time between two samples of the groups' lag; 0: none"
+        default=30_000,
+        ge=0,
+        description="time between two samples of the groups' lag; 0: no samples",
     )
     lag_history_ms: int = Field(
         default=3_600_000, ge=1, description="age at which a sample of lag is forgotten"
@@ -48,7 +52,7 @@ class ConsoleSettings(BaseSettings):
     stuck_after_ms: int = Field(
         default=300_000,
         ge=1,
-        description="age of a last commit, and of the first unread record, of a stuck partition",
+        description="age of a stuck partition's last commit and first unread record, at least",
     )
     page_rows_max: int = Field(default=100, ge=1, le=1_000, description="rows of a table")
     pages_in_flight_max: int = Field(
@@ -79,7 +83,7 @@ class ConsoleSettings(BaseSettings):
     export_bytes_max: int = Field(
         default=32 * MIB,
         ge=1,
-        description="size of an export: of its lines, or of its records before they are Parquet",
+        description="size of an export: of its lines, or of its records before encoding as Parquet",
     )
     exports_in_flight_max: int = Field(
         default=2,
@@ -87,7 +91,7 @@ class ConsoleSettings(BaseSettings):
         description="exports that are computed or sent at the same time; others wait",
     )
     export_send_ms_max: int = Field(
-        default=300_000, ge=1, description="time to send an export before its connection is closed"
+        default=300_000, ge=1, description="time to send an export; then its connection is closed"
     )
     batch_decompressed_bytes_max: int = Field(
         default=64 * MIB, ge=1, description="size of a batch's records after decompression"
@@ -96,7 +100,7 @@ class ConsoleSettings(BaseSettings):
         default=1_000_000, ge=1, description="records of a batch; a batch with more is not read"
     )
     unreadable_batches_max: int = Field(
-        default=100, ge=1, description="batches that cannot be read, as one page describes them"
+        default=100, ge=1, description="unreadable batches that one page describes"
     )
     preview_bytes_max: int = Field(
         default=300, ge=1, description="part of a key or a value that a table shows"
@@ -118,12 +122,12 @@ class ConsoleSettings(BaseSettings):
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
     metrics_topics_max: int = Field(
-        default=1_000, ge=0, description="topics that have metrics: the largest"
+        default=1_000, ge=0, description="topics that have metrics; the largest come first"
     )
     metrics_groups_max: int = Field(
         default=1_000,
         ge=0,
-        description="groups that have metrics: those with the most unread records",
+        description="groups that have metrics; those with the most unread records come first",
     )
     verify_interval_ms: int = Field(
         default=60_000, ge=0, description="shortest pause between two checks of the log"

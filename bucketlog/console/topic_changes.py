@@ -1,4 +1,4 @@
-"""Changes of topics: create, alter, add partitions, delete."""
+"""Changes of topics: to create, alter and delete a topic, and to add partitions."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
@@ -22,12 +22,15 @@ from bucketlog.log_format.errors import ConfigurationError
 
 TOPIC = FormField("topic", "Topic")
 PARTITIONS = FormField(
-    "partitions", "Partitions", FieldKind.NUMBER, "Empty: the number that brokers have as default."
+    "partitions", "Partitions", FieldKind.NUMBER, "Empty: the default of the brokers."
 )
 SETTINGS = FormField(
-    "settings", "Settings", FieldKind.LINES, "One NAME=VALUE in a line, as retention.ms=604800000."
+    "settings",
+    "Settings",
+    FieldKind.LINES,
+    "One NAME=VALUE on each line, as retention.ms=604800000.",
 )
-UNSET = FormField("unset", "Settings to reset", FieldKind.LINES, "One name in a line.")
+UNSET = FormField("unset", "Settings to reset", FieldKind.LINES, "One name on each line.")
 TOTAL = FormField("total", "Partitions afterwards", FieldKind.NUMBER)
 TYPED_NAME = FormField("typed", "Type the topic's name", hint="Its records cannot be restored.")
 PARTITIONS_MAX = 1_000_000
@@ -110,7 +113,7 @@ def _setting_rows(
 
 
 def _retention_warnings(before: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
-    """Warn if records may be deleted that are kept now."""
+    """Return a warning if brokers may delete records that they keep now."""
     for setting in ("retention.ms", "retention.bytes"):
         has, wanted = before.get(setting, ""), settings.get(setting, "")
         try:
@@ -148,7 +151,7 @@ def add_partitions(scene: ChangeScene) -> ChangePlan:
         page=topic_page(name),
         warnings=[
             "Later records of a key may go to another partition.",
-            "The number of partitions cannot be lowered again.",
+            "The number of partitions can never be reduced.",
         ],
     )
 

@@ -1,4 +1,4 @@
-"""Computes the page Transactions: transactional ids, and which have an open transaction."""
+"""Computes the page Transactions: transactional ids and their open transactions."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -12,10 +12,10 @@ KINDS = ("open", "all")
 
 
 class TransactionRow(NamedTuple):
-    """A transactional id. `partitions` are those of its open transaction, and `groups` the groups
-    with offsets in it. `since_ms`: the time of the first log segment with a record of the open
-    transaction; None if a checkpoint covers this segment, or if there is no record. `outcome` is
-    that of the last transaction: none, committed or aborted."""
+    """A transactional id. `partitions` and `groups` count the partitions and groups of its open
+    transaction. `since_ms` is the time of the first log segment with a record of this transaction,
+    or None if a checkpoint covers this segment or if there is no record. `outcome` is the outcome
+    of the last transaction: none, committed or aborted."""
 
     name: str
     producer_id: int
@@ -60,7 +60,7 @@ def transaction_rows(view: LogView) -> list[TransactionRow]:
 
 
 def _begun_ms(view: LogView) -> dict[int, int]:
-    """The times of the first log segments of open transactions, by producer id."""
+    """By producer id, the time of the first log segment of the open transaction."""
     firsts = {
         (key, opened.first_offset): producer_id
         for producer_id, keys in view.state.transactions.parts.items()

@@ -203,8 +203,8 @@ class Node:
                 return answer
 
     async def serve(self) -> None:
-        """Have clients sent to this broker from now on. Redis is waited for, if need be. Raises
-        `BucketlogError`."""
+        """Have clients sent to this broker from now on. Waits up to `start_timeout_ms` for Redis.
+        Raises `BucketlogError`."""
         deadline = asyncio.get_running_loop().time() + self._settings.start_timeout_ms / 1000
         await self._reach(BrokerPart.REDIS, deadline, self.membership.serve)
 

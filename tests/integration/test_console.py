@@ -177,7 +177,7 @@ def test_a_lag_that_does_not_change_is_steady(watched: WatchedPage) -> None:
 
 
 def test_a_group_that_reads_catches_up(browser: Browser, tmp_path: Path) -> None:
-    """Nothing but the bucket connects the group and the console."""
+    """Only the bucket connects the group and the console."""
     context, offsets = browser.new_context(), count(1)
     with closing(open_sync_bucket(f"file://{tmp_path}/bucket")) as bucket:
         log = GroupLog(bucket, lambda: START_MS)

@@ -1,4 +1,4 @@
-"""Changes by the console in a real Chromium: plan first, then the change, by way of brokers."""
+"""Changes by the console in a real Chromium: first the plan, then the change through brokers."""
 
 import json
 import shlex
@@ -82,7 +82,7 @@ def command_of(page: Page) -> str:
 
 
 def seen(watched: WatchedPage, path: str) -> Page:
-    """The page, once the bucket has what it shows."""
+    """Wait until the bucket has the change, and return the page that shows it."""
 
     def is_there() -> bool:
         response = watched.page.goto(watched.address + path)

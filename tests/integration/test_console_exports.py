@@ -1,4 +1,4 @@
-"""Exports and code of the page Messages, in a real Chromium: what `bucketlog replay` gives."""
+"""Exports and code of the page Messages, in a real Chromium, give the records of a replay."""
 
 import json
 import os
@@ -39,7 +39,7 @@ SEARCHES = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    """A log with topics of each kind. The broker runs: `bucketlog consume` asks it."""
+    """A log with topics of each kind. The broker runs, as `bucketlog consume` needs a broker."""
     with EmbeddedCluster(tmp_path_factory.mktemp("a folder's name")) as found:
         fill(found.bootstrap, orders=200)
         yield found
@@ -67,7 +67,7 @@ def watched(browser: Browser, address: str) -> Iterator[WatchedPage]:
 
 
 def shown_offsets(page: Page) -> list[int]:
-    """The offsets in the table, in their order in the log."""
+    """The offsets in the table, in ascending order."""
     rows = page.locator("table.records tbody a.open").all_inner_texts()
     return sorted(int(text) for text in rows)
 

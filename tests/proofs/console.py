@@ -30,10 +30,10 @@ def prove_console_without_brokers(short: bool) -> Figures:
 
 
 def prove_console_scale(short: bool) -> Figures:
-    """A large log, to which another segment is written every second: pages paint within a second,
-    and a person's inputs have their result within 200 ms. While ten readers tail, the p99 of
-    acknowledgements is at most 1.1 times as long. The short form judges no times, because CI
-    machines are shared."""
+    """The console shows a large log, to which a segment is written every second. Pages paint within
+    1 s, and an input has its result within 200 ms. While ten readers tail a topic, the p99 of
+    acknowledgements is at most 1.1 times as long as without readers. The short form judges no
+    times, because CI machines are shared."""
     if short:
         small = console_scale(topics=200, segments=500, tail=50)
         return asdict(small) | {"tailing": asdict(console_tailing(Store.FILE, turns=1, phase_s=3))}

@@ -1,6 +1,8 @@
-"""The console's view of a log that grows: figures that are kept from the view before are those that
-a new view computes. Segments land late, writers are sealed, topics are deleted, transactions end,
-batches move into tiers, and checkpoints come in between."""
+"""The console's view of a log that grows: figures from an earlier view equal those of a new view.
+
+Segments land late, writers are sealed, topics are deleted, transactions end, batches move into
+tiers, and checkpoints are written between the views.
+"""
 
 import random
 from collections.abc import Sequence
@@ -26,8 +28,8 @@ STEPS = 200
 
 
 class WatchedViews:
-    """Looks at a log again and again. `kept` counts figures that a view took from the view before,
-    and `computed` the others."""
+    """Reads a log again and again. `kept` counts figures that a view took from the earlier view,
+    and `computed` counts the other figures."""
 
     def __init__(self, bucket: SyncBucket) -> None:
         self._bucket = bucket
@@ -36,7 +38,7 @@ class WatchedViews:
 
     @property
     def withheld(self) -> int:
-        """Batches that the last view withholds."""
+        """The number of batches that the last view withholds."""
         assert self._known is not None
         return sum(each.withheld for each in self._known.figures.values())
 
@@ -65,7 +67,7 @@ def test_figures_of_a_cluster_that_does_anything_late(seed: int) -> None:
 
 
 class WatchedBucket(MemoryBucket):
-    """A bucket whose log is looked at after some of the new log segments."""
+    """A bucket whose log the console reads after some of the new log segments."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -99,7 +101,8 @@ def test_figures_with_transactions_tiers_and_checkpoints(seed: int) -> None:
 
 
 def test_batches_that_only_a_checkpoint_lists() -> None:
-    """They were written and covered between two looks. The last segment is never covered."""
+    """Segments are written and covered between two views. Only the last segment is never
+    covered."""
     log = WrittenLog(MemoryBucket())
     watched = WatchedViews(log.bucket)
     log.create_topic("t", 3)

@@ -1,4 +1,4 @@
-"""A log in which groups read: a topic of four partitions, and commits at the test's times."""
+"""A log with a topic of four partitions, and with commits of groups at the times of a test."""
 
 from uuid import UUID
 
@@ -14,7 +14,7 @@ IDENTITY = ClusterIdentity(cluster_id=UUID(int=1), format_version=FORMAT_VERSION
 
 
 class GroupLog:
-    """Writes to an empty bucket. The topic is `t`."""
+    """A log in a bucket that was empty before. The topic is `t`."""
 
     def __init__(self, bucket: SyncBucket, now_ms: WallClock) -> None:
         assert bucket.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
@@ -33,7 +33,7 @@ class GroupLog:
         self._log.flush()
 
     def commit(self, name: str, **offsets: int) -> None:
-        """Commit offsets of the group now; `p0` is partition 0."""
+        """Commit offsets of the group now. `p0` is the offset of partition 0."""
         topic_id, _ = self._log.topics["t"]
         self._log.fact(
             OffsetsCommitted(

@@ -37,7 +37,7 @@ TOPICS_A_GROUP = 2
 RECORDS = 3
 WRITE_PAUSE_S = 1.0
 LOOKS = 5
-"""Number of times that each page is opened."""
+"""The number of times that the browser opens each page."""
 PAGES = {
     "overview": "",
     "topics": "topics",
@@ -70,9 +70,9 @@ WATCH_RESULTS = """() => {
 
 @dataclass(frozen=True, slots=True)
 class ScaleFigures:
-    """Times in ms. `first_opened_ms` is the first paint of each page when it is opened for the
-    first time, and `first_paint_ms` the median of later times. `interaction_ms` are the longest of
-    several times from an input until its result is on the page."""
+    """Times in ms. `first_opened_ms` has the first paint of each page at its first opening, and
+    `first_paint_ms` the median at later openings. `interaction_ms` has the longest of several times
+    from an input until its result is on the page."""
 
     topics: int
     groups: int
@@ -122,7 +122,7 @@ class LargeLog:
         return OffsetsCommitted(group=group, committed_ms=START_MS, offsets=tuple(rows))
 
     def write_segment(self) -> None:
-        """A segment with a batch of each of some topics."""
+        """Write a segment with a batch of each of some topics."""
         self._made += 1
         for name in self._chance.sample(self.names, TOPICS_A_SEGMENT):
             value = b"v" * self._chance.randint(10, 60)
@@ -137,7 +137,7 @@ class LargeLog:
 
     @contextmanager
     def written_on(self) -> Iterator[None]:
-        """Another segment every second."""
+        """Write a segment every second."""
         stopped = threading.Event()
 
         def write() -> None:
@@ -154,8 +154,8 @@ class LargeLog:
 
 
 def console_scale(*, topics: int, segments: int, tail: int) -> ScaleFigures:
-    """`segments` log segments; a checkpoint covers all but the last `tail`. Raises
-    `AssertionError`."""
+    """Measure the console beside a log of `segments` log segments. A checkpoint covers all but the
+    last `tail` segments. Raises `AssertionError`."""
     large = LargeLog(topics)
     for number in range(segments):
         if number == segments - tail:
@@ -205,7 +205,7 @@ def _until_read(watched: WatchedPage) -> None:
 
 
 def _interactions(watched: WatchedPage) -> dict[str, Sequence[float]]:
-    """Times from an input of a person to its result, by kind of input."""
+    """By kind of input, the times from an input of a person to the result."""
     return {
         "filter topics": [_filter_ms(watched, "topics", f"topic-0{n}") for n in range(LOOKS)],
         "filter groups": [_filter_ms(watched, "groups", f"group-0{n}") for n in range(LOOKS)],
@@ -218,8 +218,8 @@ def _interactions(watched: WatchedPage) -> dict[str, Sequence[float]]:
 
 
 def _filter_ms(watched: WatchedPage, path: str, text: str) -> float:
-    """From the request after the last key to the filtered table. Before this request, the page
-    waits 180 ms for further keys."""
+    """The time from the request after the last key to the filtered table. Before this request, the
+    page waits 180 ms for further keys."""
     page = watched.open(path)
     page.locator("#q").focus()
     page.keyboard.type(text[:-1])
@@ -230,7 +230,7 @@ def _filter_ms(watched: WatchedPage, path: str, text: str) -> float:
 
 
 def _click_ms(watched: WatchedPage, path: str, link: str) -> float:
-    """From the click to the first paint of the page that it opens."""
+    """The time from a click to the first paint of the page that the click opens."""
     page = watched.open(path)
     before = page.url
     began_ms = _now_ms(page)

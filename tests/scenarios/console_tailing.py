@@ -1,6 +1,6 @@
-"""Producers beside ten consoles that tail a topic: what the consoles cost the producers.
+"""Producers beside ten readers that tail a topic in the console: the cost for the producers.
 
-The phases alternate: without readers, and with ten readers of the page Messages, each of which asks
+Phases without readers and phases with ten readers of the page Messages alternate. Each reader asks
 again after the pause of a live page.
 """
 
@@ -30,8 +30,8 @@ BYSTANDER_TOPIC = "beside"
 
 @dataclass(frozen=True, slots=True)
 class TailingFigures:
-    """The p99 of acknowledgements in ms: medians over the phases, and their ratio. `pages` is the
-    number of pages that the readers got."""
+    """The p99 of acknowledgements in ms: the medians of both kinds of phases, and their ratio.
+    `pages` is the number of pages that the readers got."""
 
     store: str
     p99_without_ms: float
@@ -71,7 +71,8 @@ class Readers:
 
 
 def console_tailing(store: Store, *, turns: int, phase_s: float) -> TailingFigures:
-    """Raises `AssertionError` if a request of a producer fails."""
+    """Measure acknowledgements with and without readers. Raises `AssertionError` if a request of a
+    producer fails."""
     alone: list[float] = []
     beside: list[float] = []
     with (

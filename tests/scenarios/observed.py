@@ -73,7 +73,8 @@ class Prometheus:
 def prometheus(
     program: Path, folder: Path, brokers: Sequence[str], console: str
 ) -> Iterator[Prometheus]:
-    """It scrapes the brokers and the console every second, with the rules of `alerts.yaml`."""
+    """A Prometheus that scrapes the brokers and the console every second, with the rules of
+    `alerts.yaml`."""
     config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"}
     config["rule_files"] = [str(OBSERVABILITY / "alerts.yaml")]

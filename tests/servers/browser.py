@@ -17,7 +17,7 @@ from tests.servers.components import Components
 
 INSTALL = "scripts/install.sh chromium, or your system's package"
 PATIENT = {"refresh_wait_ms": str(int(PATIENCE_S * 1000))}
-"""Pages show the newest state of the log, also on a busy machine."""
+"""Settings with which pages show the newest state of the log, also on a busy machine."""
 ADDRESS = re.compile(r"console at (http://\S+)")
 
 

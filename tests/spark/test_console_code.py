@@ -1,4 +1,4 @@
-"""The Spark code that the console shows runs: it finds the offsets and tests key and value."""
+"""The Spark code of the console runs, reads the offsets, and tests key and value."""
 
 from typing import Any
 

@@ -43,7 +43,7 @@ UNSHOWN = ["a\nrm -rf x", "a\x03b", "\x1b[201~touch owned\n", "a\u202eb", "a\0b"
 
 
 def code_for(name: str, **changes: Any) -> CopiedCode:
-    """Code with the name as the topic's name, and in the bucket's address."""
+    """Code for a topic with this name, in a bucket with the name in its address."""
     return copied_code(PLAIN._replace(url=f"file:///logs/{name}", topic=name, **changes))
 
 
@@ -53,7 +53,7 @@ def literals(program: str) -> list[object]:
 
 
 def shape(program: str) -> str:
-    """A program without its values."""
+    """The structure of a program, without its values."""
     tree = ast.parse(program)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
@@ -117,7 +117,7 @@ def test_a_filter_is_one_literal_of_a_program(part: bytes) -> None:
 
 
 def spark_options(program: str) -> dict[str, str]:
-    """Options and path of a program for Spark."""
+    """The options and the path in a program for Spark."""
     found: dict[str, str] = {}
     for node in ast.walk(ast.parse(program)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

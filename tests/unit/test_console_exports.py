@@ -46,7 +46,7 @@ HOSTILE = [
 
 @pytest.fixture
 def log() -> WrittenLog:
-    """10 batches of 4 records."""
+    """A log with 10 batches of 4 records."""
     store = MemoryBucket()
     assert store.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     written = WrittenLog(store)

@@ -24,7 +24,7 @@ LIMIT_MS = 300_000
 
 
 class GroupConsole(GroupLog):
-    """A log with a clock, and consoles of it."""
+    """A log with a clock, and with consoles that show the log."""
 
     def __init__(self) -> None:
         self.clock = SteppedClock()
@@ -84,7 +84,7 @@ def test_the_pages_name_stuck_partitions(log: GroupConsole) -> None:
 
 
 def sampled(log: GroupConsole, console: Console, *, samples: int = 5, read: int = 10) -> None:
-    """Ten records are read in each half minute, of 100."""
+    """Take samples while a group reads some of 100 records in each half minute."""
     for number in range(samples):
         log.clock.now = START_MS + number * 30_000
         log.commit("g", p0=read * number)
@@ -101,7 +101,7 @@ def test_the_pages_have_the_trend_and_the_time_to_catch_up(log: GroupConsole) ->
     shown = group(console, PageQuery({"name": "g"}))
     assert shown["pace"] == pace
     assert shown["lags"] == [100, 90, 80, 70, 60]
-    assert [slot.lag for slot in shown["slots"]] == [*[None] * 58, 100, 80]  # of a minute
+    assert [slot.lag for slot in shown["slots"]] == [*[None] * 58, 100, 80]  # each slot is a minute
     assert [bar.is_gap for bar in shown["bars"]] == [*[True] * 58, False, False]
     assert shown["gaps"] == 58
 
@@ -137,7 +137,10 @@ async def test_pages_say_what_is_known_of_the_lag_over_time(log: GroupConsole) -
     app = application(console, hosts=["localhost"])
     log.commit("g", p0=0)
     status, _, body = await answer(app, "/group?name=g")
-    assert (status, "no sample of this group yet. It takes one every 30 s" in body) == (200, True)
+    assert (
+        status,
+        "no sample of this group yet. The console takes a sample every 30 s" in body,
+    ) == (200, True)
     sampled(log, console)
     status, _, body = await answer(app, "/group?name=g")
     assert status == 200

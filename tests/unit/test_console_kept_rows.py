@@ -26,7 +26,7 @@ TIME_LIMITS = LIMITS._replace(row_bytes=1 << 40, seconds=5, rows=RECORDS)
 
 
 class SizedRow(NamedTuple):
-    """A row of one byte for each record, and of `LARGE_BYTES` for one of them."""
+    """Rows of one byte, and of `LARGE_BYTES` for one of the records."""
 
     offset: int
     size_bytes: int
@@ -38,7 +38,7 @@ def sized(batch: BatchHeader, payload: bytes, record: RecordSpans) -> SizedRow:
 
 @pytest.fixture
 def log() -> WrittenLog:
-    """8 batches of 3 records."""
+    """A log with 8 batches of 3 records."""
     store = MemoryBucket()
     assert store.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     written = WrittenLog(store)

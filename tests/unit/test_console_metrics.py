@@ -1,4 +1,4 @@
-"""The console's metrics: equal to its pages, bounded in number, whatever groups are called."""
+"""The console's metrics equal its pages, and are bounded in number, whatever names groups have."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -25,8 +25,8 @@ Series = dict[tuple[str, ...], float]
 
 @pytest.fixture
 def log() -> WrittenLog:
-    """Topic t has 6 records in two partitions, and topic u has 1. Group g has read 2 of t, the
-    hostile group nothing of both, and the last group all of u."""
+    """Topic t has 6 records in two partitions, and topic u has 1 record. Group g has read 2 records
+    of t, the hostile group has read no record, and the last group has read all records of u."""
     store = MemoryBucket()
     assert store.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
     log = WrittenLog(store)

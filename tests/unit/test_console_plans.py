@@ -1,5 +1,5 @@
-"""Changes by the console's pages: plans are applied once, forms are bounded, and nobody else's page
-can send them."""
+"""Changes by the console's pages: plans are applied once, forms are bounded, and pages of other
+sites cannot send forms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -90,7 +90,7 @@ def test_other_lines_are_refused(text: str, message: str) -> None:
 
 
 class ClosedLog:
-    """Stands for a connection to a cluster that is another one."""
+    """A stand-in for a connection to another cluster."""
 
     def __init__(self, cluster_id: str) -> None:
         self.closed = False

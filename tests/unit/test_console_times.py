@@ -148,7 +148,7 @@ def test_nobody_waits_for_a_value_longer_than_its_page() -> None:
 
 
 class BlockedWork:
-    """Work that ends when a test lets it end, with the number of the call."""
+    """Work that ends when a test lets the work end. The result is the number of the call."""
 
     def __init__(self) -> None:
         self.entered, self.leave = threading.Event(), threading.Event()

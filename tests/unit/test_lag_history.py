@@ -32,7 +32,7 @@ def history(
 
 
 def lags(found: LagHistory, group: str = "g") -> list[tuple[int, float]]:
-    """Seconds since the start, and lags."""
+    """The samples of a group, as seconds since the start and lags."""
     return [((each.at_ms - START_MS) // 1000, each.lag) for each in found.samples(group)]
 
 
@@ -96,9 +96,9 @@ def test_rates_cross_gaps() -> None:
 @pytest.mark.parametrize(
     "after",
     [
-        row("g", 900, committed=500, partitions=2),  # a partition more
+        row("g", 900, committed=500, partitions=2),  # one more partition
         row("g", 900, committed=50),  # reset to an earlier offset
-        row("g", 0, committed=102),  # a topic was created again
+        row("g", 0, committed=102),  # the topic was created again
     ],
 )
 def test_rates_do_not_cross_a_break(after: GroupLagRow) -> None:

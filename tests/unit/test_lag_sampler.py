@@ -20,7 +20,7 @@ from tests.rigs.written_log import START_MS
 
 
 class Requests:
-    """What each request to the bucket does first: `act`, if it is there."""
+    """Calls `act`, if it is there, at the begin of each request to the bucket."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -33,7 +33,7 @@ class Requests:
 
 
 def console_of(requests: Requests, **settings: int) -> Console:
-    """Each reading of its clock is a millisecond later."""
+    """A console whose clock is a millisecond later at each reading."""
     log = GroupLog(MemoryBucket(), lambda: START_MS)
     log.append(0)
     log.commit("g", p0=1)

@@ -1,6 +1,6 @@
-// Keys, filters that answer while one types, fields of the form that seeks, and buttons that copy
-// code. The pages work without this script. No text of a page is ever used as markup or as code:
-// parts of a page that was fetched from this server replace parts of this page, as nodes.
+// Keys, filters that answer while a person types, fields of the form that seeks, and buttons that
+// copy code. The pages work without this script. No text of a page is ever used as markup or as
+// code: parts of a page that was fetched from this server replace parts of this page, as nodes.
 "use strict";
 
 (() => {
@@ -27,7 +27,7 @@
   }
 
   const COPIED_MS = 2000;
-  function offerCopies() { // browsers have no clipboard on other hosts without TLS
+  function offerCopies() { // without TLS, browsers offer the clipboard only on local hosts
     for (const button of document.querySelectorAll("button[data-copy]")) {
       button.hidden = !navigator.clipboard;
     }
