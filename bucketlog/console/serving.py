@@ -1,5 +1,6 @@
 """Serves the console on a socket of this machine, until a signal."""
 
+import gc
 import os
 import re
 import socket
@@ -27,6 +28,10 @@ SWITCH_INTERVAL_S = 0.0005
 """The time that a thread waits for the interpreter lock while another thread reads the log.
 Python's default of 5 ms delays a page at each system call."""
 GRACE_S = 2
+GC_THRESHOLDS = (10_000, 10, 1_000)
+"""Thresholds of the collector of cyclic garbage. A collection of the oldest generation stops all
+threads: for 0.6 s with a log of 100,000 segments, and 14 times during its first reading with
+Python's defaults. Views have no cycles."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
@@ -48,6 +53,7 @@ def serve_console(
     the schemas of values. `cluster` connects to brokers, and is closed at the end. Before the
     console serves pages, raises `ConfigurationError`, `NoLogError` and the bucket's errors."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.set_threshold(*GC_THRESHOLDS)
     names = host_names(host, allowed_hosts)
     settings = ConsoleSettings()
     give_way(settings.niceness)
