@@ -26,10 +26,21 @@ from tests.servers.own_valkey import OwnValkey
 from tests.servers.schema_registry import Registry, registry_version, running_registry
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from tests.rigs.telemetry import TelemetryRecorder
 
 MakeTopic = Callable[..., str]
 _numbers = count()
+
+
+@pytest.fixture(scope="module")
+def browser(components: Components) -> "Iterator[Browser]":
+    """A real Chromium. Only tests that use it import Playwright."""
+    from tests.servers.browser import chromium, chromium_program
+
+    with chromium(chromium_program(components)) as found:
+        yield found
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -33,11 +32,8 @@ from tests.scenarios.console_walk import (
     check_verification,
     number_in,
 )
-from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
+from tests.servers.browser import WatchedPage, console_process
 from tests.servers.stand_in_registry import RegistryAnswer, schema_answer, served_registry
-
-if TYPE_CHECKING:
-    from tests.servers.components import Components
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +62,6 @@ def address(bucket_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         with console_process(bucket_url, *registry, log_file=log_file, settings=settings) as found:
             yield found
     assert log_file.read_text() == ""
-
-
-@pytest.fixture(scope="module")
-def browser(components: "Components") -> Iterator[Browser]:
-    with chromium(chromium_program(components)) as found:
-        yield found
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -21,10 +20,7 @@ from tests.rigs.patience import eventually
 from tests.rigs.shell import COMMAND, Shell
 from tests.rigs.users import write_key_file
 from tests.scenarios.console_walk import accessibility, number_in
-from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
-
-if TYPE_CHECKING:
-    from tests.servers.components import Components
+from tests.servers.browser import WatchedPage, console_process
 
 SCRIPT = "<script>window.owned=1</script>"
 
@@ -54,12 +50,6 @@ def address(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) 
     with console_process(cluster.bucket_url, *flags, log_file=log_file, settings=settings) as found:
         yield found
     assert log_file.read_text() == ""
-
-
-@pytest.fixture(scope="module")
-def browser(components: "Components") -> Iterator[Browser]:
-    with chromium(chromium_program(components)) as found:
-        yield found
 
 
 @pytest.fixture

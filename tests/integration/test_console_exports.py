@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import split
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.request import urlopen
 
 import pyarrow.parquet as pq
@@ -21,10 +21,7 @@ from bucketlog.log_reader.parquet_writing import ParquetSettings
 from tests.rigs.console_log import HOSTILE, ORDERS, PAYMENTS, fill
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND, Shell
-from tests.servers.browser import WatchedPage, chromium, chromium_program, console_process
-
-if TYPE_CHECKING:
-    from tests.servers.components import Components
+from tests.servers.browser import WatchedPage, console_process
 
 SEARCHES = {
     "newest": f"topic={ORDERS}&partition=1&rows=20",
@@ -51,12 +48,6 @@ def address(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) 
     with console_process(cluster.bucket_url, log_file=log_file) as found:
         yield found
     assert log_file.read_text() == ""
-
-
-@pytest.fixture(scope="module")
-def browser(components: "Components") -> Iterator[Browser]:
-    with chromium(chromium_program(components)) as found:
-        yield found
 
 
 @pytest.fixture

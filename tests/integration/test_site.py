@@ -14,8 +14,7 @@ from tests.models.site_links import broken_links, loaded_elsewhere, pages_of
 from tests.scenarios.built_site import build_site
 from tests.scenarios.site_pictures import PAGES, VIEWS, take
 from tests.scenarios.site_questions import QUESTIONS, Question, ask
-from tests.servers.browser import WatchedPage, chromium, chromium_program
-from tests.servers.components import Components
+from tests.servers.browser import WatchedPage
 from tests.servers.static_site import served
 
 SOME = 4
@@ -34,12 +33,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
     with served(site) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser(components: Components) -> Iterator[Browser]:
-    with chromium(chromium_program(components)) as found:
         yield found
 
 
