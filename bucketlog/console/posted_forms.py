@@ -5,7 +5,7 @@ Source: the application/x-www-form-urlencoded parser of the WHATWG's URL standar
 
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from bucketlog.console.page_query import PageQuery
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
@@ -45,14 +45,7 @@ async def form_values(request: Request, bytes_max: int) -> PageQuery:
     """The values of a form of at most `bytes_max` bytes. Raises `BadFormError`."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         raise BadFormError("the request has no form", remedy="use the form of the page")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > bytes_max:
-            raise BadFormError(
-                f"the form has more than {bytes_max} bytes",
-                remedy="shorten its values, or raise BUCKETLOG_CONSOLE_CHANGE_BYTES_MAX",
-            )
+    body = await _body(request, bytes_max)
     try:
         pairs = parse_qsl(
             body.decode("ascii"),
@@ -65,3 +58,20 @@ async def form_values(request: Request, bytes_max: int) -> PageQuery:
             f"the form cannot be read: {error}", remedy="use the form of the page"
         ) from error
     return PageQuery(dict(pairs))
+
+
+async def _body(request: Request, bytes_max: int) -> bytes:
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > bytes_max:
+                raise BadFormError(
+                    f"the form has more than {bytes_max} bytes",
+                    remedy="shorten its values, or raise BUCKETLOG_CONSOLE_CHANGE_BYTES_MAX",
+                )
+    except ClientDisconnect as error:
+        raise BadFormError(
+            "the connection ended within the form", remedy="send the form again"
+        ) from error
+    return bytes(body)

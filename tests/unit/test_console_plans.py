@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
-from starlette.types import ASGIApp, Message
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive
 
 from bucketlog.client.log import Log
 from bucketlog.console.application import application
@@ -16,6 +17,7 @@ from bucketlog.console.changes import ChangePlan, FieldKind, FormField, assignme
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console
 from bucketlog.console.pending_plans import PendingPlans, PlanGoneError
+from bucketlog.console.posted_forms import BadFormError, form_values
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.tiered_storage import keys
@@ -239,3 +241,22 @@ async def test_without_brokers_the_form_keeps_its_values() -> None:
     assert status == 502
     assert "no broker answers" in text
     assert 'name="topic" value="t"' in text
+
+
+async def test_a_client_that_leaves_within_its_form_is_no_error_of_the_console() -> None:
+    request = Request(
+        {"type": "http", "method": "POST", "headers": [(b"content-type", FORM.encode())]},
+        receive=iter_of({"type": "http.request", "body": b"do=", "more_body": True}),
+    )
+    with pytest.raises(BadFormError, match="the connection ended"):
+        await form_values(request, 1_000)
+
+
+def iter_of(*messages: Message) -> Receive:
+    """The messages, and then the end of the connection."""
+    left = iter([*messages, {"type": "http.disconnect"}])
+
+    async def receive() -> Message:
+        return next(left)
+
+    return receive
