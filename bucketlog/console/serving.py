@@ -15,6 +15,7 @@ import uvicorn
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.lag_sampler import LagSampler
+from bucketlog.console.limited_connection import limited_connection
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
@@ -80,6 +81,9 @@ def serve_console(
             on_ready(f"http://{_in_address(host)}:{listening.getsockname()[1]}/")
             config = uvicorn.Config(
                 application(console, hosts=names),
+                http=limited_connection(
+                    receive_ms_max=settings.request_ms_max, send_ms_max=settings.export_send_ms_max
+                ),
                 ws="none",
                 log_config=None,
                 access_log=False,

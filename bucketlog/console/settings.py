@@ -69,6 +69,11 @@ class ConsoleSettings(BaseSettings):
         ge=1,
         description="time of one reading of the log, of a listing or of footers, for all pages",
     )
+    request_ms_max: int = Field(
+        default=30_000,
+        ge=1,
+        description="time in which a request arrives; then its connection ends",
+    )
     query_chars_max: int = Field(
         default=2_000, ge=1, description="length of a page's query, as in its address"
     )
