@@ -79,6 +79,8 @@ def _position(scene: ChangeScene) -> tuple[Position, str]:
             raise ConfigurationError(f"{TIME.label} is empty", remedy="fill in this field")
         when = datetime.fromtimestamp(time_ms / 1000, UTC)
         return when, when.isoformat()
+        if time_ms < 0:
+            raise ConfigurationError(f"{TIME.label} is before 1970", remedy="use earliest")
     return ("earliest", "start") if place == "earliest" else ("latest", "end")
 
 

@@ -10,8 +10,8 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import MAX_OFFSET
 
 Row = TypeVar("Row")
-MAX_TIME_MS = 253_402_300_799_999
-"""The end of the year 9999."""
+MIN_TIME_MS, MAX_TIME_MS = -62_135_596_800_000, 253_402_300_799_999
+"""The beginning of the year 1, and the end of the year 9999, in UTC."""
 
 
 class PageQuery:
@@ -58,7 +58,13 @@ class PageQuery:
                 f"{name}={found[:40]} is not a time",
                 remedy="use a time as 2026-01-31T12:00 (UTC), or milliseconds since 1970",
             ) from None
-        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+        found_ms = int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+        if not MIN_TIME_MS <= found_ms <= MAX_TIME_MS:
+            raise ConfigurationError(
+                f"{name}={found[:40]} is not in the years 1 to 9999 in UTC",
+                remedy="use a time in these years",
+            )
+        return found_ms
 
     def changed(self, **changes: object) -> str:
         """The query with other values; None and "" remove one."""
