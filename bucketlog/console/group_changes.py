@@ -41,8 +41,8 @@ def reset_group(scene: ChangeScene) -> ChangePlan:
     words = ["--topic", topic] if topic else []
 
     def apply() -> str:
-        groups.apply(name, plan)
-        return f"The offsets of the group {name} are reset in {count_text(len(plan))} partitions."
+        groups.apply(name, moved)
+        return f"The offsets of the group {name} are reset in {count_text(len(moved))} partitions."
 
     return ChangePlan(
         title=f"Reset the offsets of the group {name}",

@@ -38,7 +38,15 @@ def planned(log: ToldLog, **values: str) -> ChangePlan:
     return CHANGES[values["do"]].plan(scene)
 
 
-MOVED = Reset("t", 0, 5, 2)
+MOVED, SAME = Reset("t", 0, 5, 2), Reset("t", 1, 2, 2)
+
+
+def test_a_reset_commits_only_the_offsets_that_its_plan_shows() -> None:
+    log = ToldLog(MOVED, SAME)
+    plan = planned(log, do="reset-group", group="g", to="offset", offset="2")
+    assert [row.what for row in plan.rows] == ["t [0]"]
+    assert "in 1 partitions" in plan.apply()
+    assert log.applied == [("g", [MOVED])]
 
 
 @pytest.mark.parametrize(
