@@ -14,6 +14,10 @@ from bucketlog.client.log import Log
 from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.printable import printable
+
+NAME_BYTES_MAX = 2**15 - 1
+"""Bytes of a name in Kafka's protocol."""
 
 
 class FieldKind(StrEnum):
@@ -60,6 +64,12 @@ class ChangePlan:
     warnings: Sequence[str] = ()
     obstacle: str = ""
 
+    @property
+    def shown_command(self) -> str:
+        """`command`, or empty text if a value has characters that control a terminal. A command
+        with escapes in their place would change something else."""
+        return self.command if printable(self.command) == self.command else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeScene:
@@ -100,9 +110,32 @@ def required(values: PageQuery, field: FormField) -> str:
     return found
 
 
+def optional_name(values: PageQuery, field: FormField) -> str:
+    """The name in a field, empty if there is none. Raises `ConfigurationError` if no client can
+    send the name: librdkafka ends names at a NUL, and so would change something else."""
+    found = values.text(field.name)
+    if "\0" in found:
+        raise ConfigurationError(f"{field.label} has a NUL", remedy="give a name without it")
+    if len(found.encode()) > NAME_BYTES_MAX:
+        raise ConfigurationError(
+            f"{field.label} has more than {NAME_BYTES_MAX} bytes", remedy="give a shorter name"
+        )
+    return found
+
+
+def required_name(values: PageQuery, field: FormField) -> str:
+    """The name in a field. Raises `ConfigurationError` as `required` and `optional_name` do."""
+    required(values, field)
+    return optional_name(values, field)
+
+
 def lines_of(values: PageQuery, field: FormField) -> list[str]:
-    """The lines of a field that are not empty, without the spaces around them."""
-    return [line for raw in values.text(field.name).splitlines() if (line := raw.strip())]
+    """The lines of a field that are not empty, without the spaces around them. Raises
+    `ConfigurationError` for a NUL, at which librdkafka would end a name."""
+    found = values.text(field.name)
+    if "\0" in found:
+        raise ConfigurationError(f"{field.label} has a NUL", remedy="remove it")
+    return [line for raw in found.splitlines() if (line := raw.strip())]
 
 
 def assignments(values: PageQuery, field: FormField) -> dict[str, str]:

@@ -12,7 +12,9 @@ from bucketlog.console.changes import (
     FormField,
     LogChange,
     PlanRow,
+    optional_name,
     required,
+    required_name,
 )
 from bucketlog.console.figures_text import count_text
 from bucketlog.log_format.errors import ConfigurationError
@@ -31,14 +33,14 @@ def group_page(name: str) -> str:
 
 
 def reset_group(scene: ChangeScene) -> ChangePlan:
-    name, topic = required(scene.values, GROUP), scene.values.text(TOPIC.name)
+    name, topic = required_name(scene.values, GROUP), optional_name(scene.values, TOPIC)
     position, word = _position(scene)
     groups = scene.log.groups
     plan = groups.reset(name, topic or None, to=position, dry_run=True)
     members = groups.members(name)
     moved = [row for row in plan if row.before != row.after]
     again, skipped = _moved_records(moved)
-    words = ["--topic", topic] if topic else []
+    words = [f"--topic={topic}"] if topic else []  # the name may begin with a dash
 
     def apply() -> str:
         groups.apply(name, moved)
@@ -77,10 +79,10 @@ def _position(scene: ChangeScene) -> tuple[Position, str]:
         time_ms = scene.values.time_ms(TIME.name)
         if time_ms is None:
             raise ConfigurationError(f"{TIME.label} is empty", remedy="fill in this field")
-        when = datetime.fromtimestamp(time_ms / 1000, UTC)
-        return when, when.isoformat()
         if time_ms < 0:
             raise ConfigurationError(f"{TIME.label} is before 1970", remedy="use earliest")
+        when = datetime.fromtimestamp(time_ms / 1000, UTC)
+        return when, when.isoformat()
     return ("earliest", "start") if place == "earliest" else ("latest", "end")
 
 
@@ -99,7 +101,7 @@ def _obstacle(members: Sequence[MemberInfo]) -> str:
 
 
 def delete_group(scene: ChangeScene) -> ChangePlan:
-    name = required(scene.values, GROUP)
+    name = required_name(scene.values, GROUP)
     groups = scene.log.groups
     details = groups.describe(name)
     committed = [row for row in details.positions if row.committed is not None]

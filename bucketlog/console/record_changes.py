@@ -16,11 +16,12 @@ from bucketlog.console.changes import (
     LogChange,
     PlanRow,
     assignments,
-    required,
+    required_name,
 )
 from bucketlog.console.figures_text import size_text
 from bucketlog.console.topic_changes import TOPIC
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.printable import printable_json
 
 CHOSEN = "(chosen by the key)"
 NOTHING = "(none)"
@@ -46,7 +47,7 @@ HEADERS = FormField("headers", "Headers", FieldKind.LINES, "One NAME=VALUE on ea
 
 def produce_record(scene: ChangeScene) -> ChangePlan:
     values, log = scene.values, scene.log
-    name, key = required(values, TOPIC), values.text(KEY.name) or None
+    name, key = required_name(values, TOPIC), values.text(KEY.name) or None
     value, headers = _value(scene), assignments(values, HEADERS)
     partitions = log.topics.partition_count(name)
     partition = (
@@ -129,7 +130,7 @@ def _command(
         line["value_base64"] = base64.b64encode(value or b"").decode()
     words = [] if partition is None else ["--partition", str(partition)]
     produce = scene.command("produce", "--jsonl", *words, name=name)
-    return f"printf '%s\\n' {shlex.quote(json.dumps(line))} | {produce}"
+    return f"printf '%s\\n' {shlex.quote(printable_json(json.dumps(line)))} | {produce}"
 
 
 RECORD_CHANGES = (

@@ -14,6 +14,7 @@ from bucketlog.console.changes import (
     lines_of,
     repeated,
     required,
+    required_name,
 )
 from bucketlog.console.figures_text import count_text, size_text
 from bucketlog.console.log_view import LogView
@@ -48,7 +49,7 @@ def _partitions(values: PageQuery, field: FormField) -> int | None:
 
 
 def create_topic(scene: ChangeScene) -> ChangePlan:
-    name, settings = required(scene.values, TOPIC), assignments(scene.values, SETTINGS)
+    name, settings = required_name(scene.values, TOPIC), assignments(scene.values, SETTINGS)
     partitions = _partitions(scene.values, PARTITIONS)
     topics = scene.log.topics
     topics.create(name, partitions=partitions, configs=settings, dry_run=True)
@@ -72,7 +73,7 @@ def create_topic(scene: ChangeScene) -> ChangePlan:
 
 
 def alter_topic(scene: ChangeScene) -> ChangePlan:
-    name, settings = required(scene.values, TOPIC), assignments(scene.values, SETTINGS)
+    name, settings = required_name(scene.values, TOPIC), assignments(scene.values, SETTINGS)
     unset = list(dict.fromkeys(lines_of(scene.values, UNSET)))
     topics = scene.log.topics
     details = topics.describe(name)
@@ -126,7 +127,7 @@ def _retention_warnings(before: Mapping[str, str], settings: Mapping[str, str]) 
 
 
 def add_partitions(scene: ChangeScene) -> ChangePlan:
-    name = required(scene.values, TOPIC)
+    name = required_name(scene.values, TOPIC)
     required(scene.values, TOTAL)
     total = scene.values.number(TOTAL.name, 0, least=1, most=PARTITIONS_MAX)
     topics = scene.log.topics
@@ -157,7 +158,7 @@ def add_partitions(scene: ChangeScene) -> ChangePlan:
 
 
 def delete_topic(scene: ChangeScene) -> ChangePlan:
-    name = required(scene.values, TOPIC)
+    name = required_name(scene.values, TOPIC)
     if required(scene.values, TYPED_NAME) != name:
         raise ConfigurationError(
             f"the typed name is not {name!r}", remedy="type the name of the topic to delete"

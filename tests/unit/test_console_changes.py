@@ -56,3 +56,40 @@ def test_a_reset_commits_only_the_offsets_that_its_plan_shows() -> None:
 def test_a_reset_to_a_time_that_no_record_has_is_refused(time: str) -> None:
     with pytest.raises(ConfigurationError):
         planned(ToldLog(MOVED), do="reset-group", group="g", to="time", time=time)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"do": "reset-group", "group": "g\0x"},
+        {"do": "reset-group", "group": "g", "topic": "t\0x"},
+        {"do": "reset-group", "group": "ż" * 20_000},
+        {"do": "delete-group", "group": "g\0x"},
+        {"do": "create-topic", "topic": "t\0x"},
+        {"do": "create-topic", "topic": "t", "settings": "retention.ms=1\0"},
+        {"do": "alter-topic", "topic": "t", "unset": "retention.ms\0x"},
+        {"do": "delete-topic", "topic": "t\0", "typed": "t\0"},
+        {"do": "produce", "topic": "t\0x"},
+        {"do": "produce", "topic": "t", "headers": "a\0b=c"},
+    ],
+)
+def test_names_that_a_client_would_cut_are_refused(values: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"NUL|bytes"):
+        planned(ToldLog(MOVED), **values)
+
+
+@pytest.mark.parametrize("group", ["a\x1b[2J", "a\nb", "a\u202eb", "a\x7f"])
+def test_a_command_that_would_name_another_group_is_not_shown(group: str) -> None:
+    assert planned(ToldLog(MOVED), do="reset-group", group=group).shown_command == ""
+
+
+def test_a_topic_that_begins_with_a_dash_is_one_word() -> None:
+    plan = planned(ToldLog(MOVED), do="reset-group", group="g", topic="--dry-run")
+    assert plan.shown_command == (
+        "bucketlog group reset --to start --topic=--dry-run --bootstrap b:9092 -- g"
+    )
+
+
+def test_a_record_with_control_characters_has_a_command() -> None:
+    plan = planned(ToldLog(), do="produce", topic="t", value="\x1b\x7f\n\u202e'")
+    assert r"\u001b\u007f\n\u202e'" in plan.shown_command.replace("'\"'\"'", "'")
