@@ -49,7 +49,8 @@ BucketlogError                 code, retriable, remedy
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
 ├── CheckRefusedError          retriable: a check of the log runs, or has just ended: wait
 ├── StillReadingError          retriable: the console reads the bucket for the first time
-├── PlanGoneError              a plan of the console was applied, or is too old: make a new plan
+├── OutcomeUnknownError        brokers gave no answer to a change of the console: look at the log
+├── PlanGoneError              a plan of the console was applied, or is too old: make it again
 ├── OtherOriginError           no page of the console sent the request: use the page's button
 ├── PagesBusyError             retriable: the console computes as many pages as it may
 ├── NotDecodedError            a value on a page of the console has no schema, or does not fit it

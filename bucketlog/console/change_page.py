@@ -28,6 +28,12 @@ class ChangesOffError(ConfigurationError):
     """The console may not change the log."""
 
 
+class OutcomeUnknownError(BucketlogError):
+    """Brokers got a change and gave no answer. They may make it later."""
+
+    code = "OUTCOME_UNKNOWN"
+
+
 def change_form(console: Console, query: PageQuery) -> Values:
     """The form of the change that the parameter `do` names, with the values of the address."""
     _changing(console)
@@ -52,11 +58,19 @@ def change_plan(console: Console, query: PageQuery) -> Values:
 
 
 def change_result(console: Console, query: PageQuery) -> Values:
-    """Apply the plan whose id is in the field `plan`. Raises `PlanGoneError`, `LogError` and
-    `BucketlogError`."""
+    """Apply the plan `plan`. Raises `PlanGoneError`, `OutcomeUnknownError` and `LogError`."""
     _changing(console)
     plan = console.plans.take(query.text("plan"))
-    return {"view": None, "plan": plan, "result": plan.apply()}
+    try:
+        result = plan.apply()
+    except LogError as error:
+        if not error.retriable:
+            raise
+        raise OutcomeUnknownError(
+            f"it is not known whether the log has changed: {error.message}",
+            remedy="look at the log after some time, before you fill in the form again",
+        ) from error
+    return {"view": None, "plan": plan, "result": result}
 
 
 def change_of(query: PageQuery) -> LogChange:

@@ -57,14 +57,15 @@ def produce_record(scene: ChangeScene) -> ChangePlan:
     )
 
     def apply() -> str:
-        with log.producer() as producer:
+        # The producer gives up before the page does: closing it waits as long.
+        with log.producer(linger_ms=0, delivery_timeout_s=log.timeout_s) as producer:
             sent = producer.send(
                 Topic(name),
                 value,
                 key=None if key is None else key.encode(),
                 headers=headers,
                 partition=partition,
-            ).result(log.timeout_s)
+            ).result()
         return f"The record has offset {sent.offset} in partition {sent.partition} of {name}."
 
     return ChangePlan(

@@ -1,14 +1,18 @@
 """Plans of changes: names that others chose, times at the ends of the calendar, and results."""
 
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from bucketlog.client.groups import Reset
+from bucketlog.client.log import Log
 from bucketlog.console.change_page import CHANGES
 from bucketlog.console.changes import ChangePlan, ChangeScene
 from bucketlog.console.page_query import PageQuery
-from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.errors import ConfigurationError, LogError
 
 
 class ToldLog:
@@ -19,6 +23,7 @@ class ToldLog:
     def __init__(self, *rows: Reset) -> None:
         self.rows, self.applied = rows, list[Any]()
         self.groups = self.topics = self
+        self.producer: Any = None
 
     def reset(self, *_: object, **__: object) -> tuple[Reset, ...]:
         return self.rows
@@ -93,3 +98,23 @@ def test_a_topic_that_begins_with_a_dash_is_one_word() -> None:
 def test_a_record_with_control_characters_has_a_command() -> None:
     plan = planned(ToldLog(), do="produce", topic="t", value="\x1b\x7f\n\u202e'")
     assert r"\u001b\u007f\n\u202e'" in plan.shown_command.replace("'\"'\"'", "'")
+
+
+def test_a_record_that_no_broker_takes_is_given_up() -> None:
+    """The producer's default would hold the page's thread for minutes."""
+    with closed_port() as port:
+        nobody = Log(f"127.0.0.1:{port}", client_id="x", timeout_s=0.2, config=None)
+        log = ToldLog()
+        log.producer, log.timeout_s = nobody.producer, nobody.timeout_s
+        plan = planned(log, do="produce", topic="t", partition="0", value="x")
+        with pytest.raises(LogError) as caught:
+            plan.apply()
+    assert caught.value.retriable
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port of this machine on which nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

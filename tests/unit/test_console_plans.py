@@ -260,3 +260,16 @@ def iter_of(*messages: Message) -> Receive:
         return next(left)
 
     return receive
+
+
+async def test_a_change_without_an_answer_may_be_done() -> None:
+    def apply() -> str:
+        no_broker()
+        return "done"
+
+    console = console_of(access_of(no_broker))
+    plan_id = console.plans.add(ChangePlan("x", "Do it", (), "bucketlog x", apply, "topics"))
+    status, text = await posted(console, "/change/apply", urlencode({"plan": plan_id}).encode())
+    assert status == 502
+    assert "it is not known whether the log has changed: no broker answers" in text
+    assert "look at the log" in text
