@@ -4,6 +4,7 @@ Errors of a plan are shown above the form, with the values that were given.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.changes import ChangeScene, LogChange
@@ -44,12 +45,18 @@ def change_plan(console: Console, query: PageQuery) -> Values:
     """The plan of the change that the field `do` names, or the form with an error."""
     access, change = _changing(console), change_of(query)
     view = console.look()
+    cluster_id = view.identity.cluster_id
     try:
-        log = access.log(view.identity.cluster_id)
+        log = access.log_to_change(cluster_id)
         plan = change.plan(ChangeScene(view, log, query, access.bootstrap))
     except (ConfigurationError, InvalidDataError, LogError) as error:
         return _values(change, query, error=error)
-    plan_id = "" if plan.obstacle else console.plans.add(plan)
+
+    def apply() -> str:
+        access.log_to_change(cluster_id)
+        return plan.apply()
+
+    plan_id = "" if plan.obstacle else console.plans.add(replace(plan, apply=apply))
     return _values(change, query) | {
         "plan": plan,
         "plan_id": plan_id,
