@@ -1,9 +1,10 @@
 """Values that pages share because their computation takes long. An old value is computed again.
 
-Invariants: one thread computes at a time. Pages wait for this thread for at most `patience_ms`, and
-then get the last value. The age counts from the end of the work, so that work which takes longer
-than the age still serves the pages that wait. Work runs for at most a fifth of the time. A failure
-is kept as long as a value, so that waiting pages do not repeat the failed work.
+Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
+they get the last value. The age counts from the end of the work, so that work which takes longer
+than the age still serves those who wait. Work that ends with a value, or because it took too long,
+runs for at most a fifth of the time. A failure is kept for the age, so that it is not repeated for
+each of them.
 """
 
 import threading
@@ -87,10 +88,7 @@ class AgedValue(Generic[T]):
                 return last.value()
             made_now = self._made_now
             if made_now is None:
-                made_now = self._made_now = threading.Event()
-                threading.Thread(
-                    target=self._compute, args=(make, made_now), name="console-reading", daemon=True
-                ).start()
+                made_now = self._made_now = self._begun(make)
         known = last if last is not None and last.is_value else None
         try:
             is_made = waiting.wait(made_now, inf if is_patient else self._patience_ms / 1000)
@@ -105,22 +103,39 @@ class AgedValue(Generic[T]):
             return known.value()
         raise StillReadingError("the bucket is being read", remedy="try again in a moment")
 
+    def _begun(self, make: Callable[[Deadline], T]) -> threading.Event:
+        """Begin a computation; needs the lock. Raises `BucketlogError` if no thread can start."""
+        made_now = threading.Event()
+        thread = threading.Thread(
+            target=self._compute, args=(make, made_now), name="console-reading", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise BucketlogError(
+                f"no thread can read the bucket: {error}", remedy="raise the limit of threads"
+            ) from error
+        return made_now
+
     def _age_ms(self, made: _Made[T]) -> int:
-        """The age at which the value is computed again."""
-        return max(self._age_ms_max, REST * made.took_ms if self._age_ms_max else 0)
+        """The age at which the value is computed again. A failure of the bucket has mostly waited
+        for it, so the bucket is asked again soon."""
+        is_work = made.is_value or isinstance(made.outcome, PageTimeoutError)
+        rest_ms = REST * made.took_ms if is_work and self._age_ms_max else 0
+        return max(self._age_ms_max, rest_ms)
 
     def _compute(self, make: Callable[[Deadline], T], made_now: threading.Event) -> None:
         outcome: T | BucketlogError | OSError = BucketlogError(
             "the reading ended with an unexpected error", remedy="see the console's output"
         )
-        began_ms = self._now_ms()
+        deadline = UNBOUNDED
         try:
-            outcome = make(self._work())
+            deadline = self._work()
+            outcome = make(deadline)
         except (BucketlogError, OSError) as error:
             outcome = error
         finally:
             with self._lock:
-                ended_ms = self._now_ms()
-                self._made = _Made(ended_ms, max(0, ended_ms - began_ms), outcome)
+                self._made = _Made(self._now_ms(), deadline.passed_ms(), outcome)
                 self._made_now = None
             made_now.set()

@@ -35,7 +35,12 @@ class Deadline:
         self._limit_ms = limit_ms
         self._setting = setting
         self._is_stopped = is_stopped
-        self.until_s = now_s() + limit_ms / 1000
+        self._began_s = now_s()
+        self.until_s = self._began_s + limit_ms / 1000
+
+    def passed_ms(self) -> int:
+        """The time since the beginning. A step of the wall clock does not change it."""
+        return int((self._now_s() - self._began_s) * 1000)
 
     def check(self) -> None:
         """Raises `PageTimeoutError`."""

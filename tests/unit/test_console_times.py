@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from math import inf
 from urllib.parse import urlsplit
 
 import pytest
@@ -87,6 +88,11 @@ def failing(calls: list[int]) -> Callable[[Deadline], int]:
     return fail
 
 
+def timed(clock: SteppedClock) -> Callable[[], Deadline]:
+    """Begins work whose time is that of `clock`."""
+    return lambda: Deadline(clock.s, inf, "read_ms_max")
+
+
 def test_work_that_takes_longer_than_its_age_is_not_repeated() -> None:
     clock, calls = SteppedClock(), list[int]()
 
@@ -95,12 +101,43 @@ def test_work_that_takes_longer_than_its_age_is_not_repeated() -> None:
         clock.now += 61_000
         return len(calls)
 
-    value: AgedValue[int] = AgedValue(60_000, clock.ms)
+    value: AgedValue[int] = AgedValue(60_000, clock.ms, timed(clock))
     assert [value.get(make) for _ in range(3)] == [1, 1, 1]
     clock.now += 60_000
     assert value.get(make) == 1, "work runs for more than a fifth of the time"
     clock.now += 4 * 61_000 - 60_000
     assert value.get(make) == 2
+
+
+def test_a_step_of_the_clock_within_the_work_does_not_count_as_work() -> None:
+    """As when a laptop sleeps. The value would be kept for four times as long."""
+    wall, monotonic, calls = SteppedClock(), SteppedClock(), list[int]()
+
+    def make(_: Deadline) -> int:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            wall.now += 8 * 3_600_000
+            monotonic.now += 100
+        return len(calls)
+
+    value: AgedValue[int] = AgedValue(1_000, wall.ms, timed(monotonic))
+    assert value.get(make) == 1
+    wall.now += 1_000
+    assert value.get(make) == 2
+
+
+def test_a_thread_that_cannot_start_does_not_end_all_readings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    value: AgedValue[int] = AgedValue(1_000, lambda: 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(BucketlogError, match="no thread"):
+            value.get(lambda _: 1)
+    assert value.get(lambda _: 1, Deadline(lambda: 0.0, 60_000, "page_ms_max")) == 1
 
 
 def test_a_failure_is_kept_for_the_age() -> None:
@@ -112,6 +149,40 @@ def test_a_failure_is_kept_for_the_age() -> None:
     clock.now += 1_000
     assert value.get(lambda _: 7) == 7
     assert len(calls) == 1
+
+
+def test_a_bucket_that_was_away_is_asked_again_after_the_age() -> None:
+    """Requests are repeated before they fail. Four times as long would be minutes."""
+    clock, calls = SteppedClock(), list[int]()
+
+    def fail_late(deadline: Deadline) -> int:
+        clock.now += 30_000
+        return failing(calls)(deadline)
+
+    value: AgedValue[int] = AgedValue(1_000, clock.ms, timed(clock))
+    with pytest.raises(BucketUnavailableError):
+        value.get(fail_late)
+    clock.now += 1_000
+    assert value.get(lambda _: 7) == 7
+
+
+def test_work_that_takes_too_long_is_not_repeated_at_once() -> None:
+    clock = SteppedClock()
+
+    def never_ends(deadline: Deadline) -> int:
+        clock.now += 5_000
+        deadline.check()
+        return 1
+
+    value: AgedValue[int] = AgedValue(
+        1_000, clock.ms, lambda: Deadline(clock.s, 5_000, "read_ms_max")
+    )
+    for pause_ms in (0, 4 * 5_000 - 1):
+        clock.now += pause_ms
+        with pytest.raises(PageTimeoutError):
+            value.get(never_ends)
+    clock.now += 1
+    assert value.get(lambda _: 7) == 7
 
 
 def test_a_failed_look_at_the_log_is_kept_for_its_age() -> None:
