@@ -52,9 +52,11 @@ def change_plan(console: Console, query: PageQuery) -> Values:
     except (ConfigurationError, InvalidDataError, LogError) as error:
         return _values(change, query, error=error)
 
+    make = plan.apply
+
     def apply() -> str:
         access.log_to_change(cluster_id)
-        return plan.apply()
+        return make()
 
     plan_id = "" if plan.obstacle else console.plans.add(replace(plan, apply=apply))
     return _values(change, query) | {

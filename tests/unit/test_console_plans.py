@@ -2,6 +2,7 @@
 sites cannot send forms."""
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
@@ -55,7 +56,7 @@ class Plans:
 def test_a_plan_is_taken_once() -> None:
     plans, plan = Plans().pending, plan_of([])
     plan_id = plans.add(plan)
-    assert plans.take(plan_id) is plan
+    assert plans.take(plan_id).apply is plan.apply
     with pytest.raises(PlanGoneError, match="already applied"):
         plans.take(plan_id)
 
@@ -68,6 +69,21 @@ def test_an_old_plan_is_gone() -> None:
     plans.clock.now = 1_001
     with pytest.raises(PlanGoneError):
         plans.pending.take(second)
+
+
+def test_a_plan_that_nobody_applies_leaves_memory() -> None:
+    """A command may be six times as large as its form."""
+    plans, plan = Plans(), plan_of([])
+    plan_id = plans.pending.add(plan)
+    kept = plans.pending.take(plan_id)
+    assert (kept.command, kept.rows, kept.title) == ("", (), plan.title)
+    plans.pending.add(plan)
+    held = weakref.ref(plan.apply)
+    del plan, kept
+    plans.clock.now = 1_001
+    assert held() is not None
+    plans.pending.add(plan_of([]))
+    assert held() is None
 
 
 def test_the_oldest_of_too_many_plans_is_dropped() -> None:
