@@ -36,9 +36,12 @@ class OutcomeUnknownError(BucketlogError):
 
 
 def change_form(console: Console, query: PageQuery) -> Values:
-    """The form of the change that the parameter `do` names, with the values of the address."""
+    """The form of the change `do`, with the values of the address. A link of another site cannot
+    fill in fields that are typed by hand."""
     _changing(console)
-    return _values(change_of(query), query)
+    change = change_of(query)
+    given = {field.name: query.text(field.name) for field in change.fields if not field.by_hand}
+    return _values(change, PageQuery(given))
 
 
 def change_plan(console: Console, query: PageQuery) -> Values:

@@ -31,13 +31,14 @@ class FieldKind(StrEnum):
 
 class FormField(NamedTuple):
     """A field of a form. `hint` explains the value. `choices` are the values of a CHOICE; the first
-    is the default."""
+    is the default. With `by_hand`, the address does not fill in the field."""
 
     name: str
     label: str
     kind: FieldKind = FieldKind.TEXT
     hint: str = ""
     choices: Sequence[str] = ()
+    by_hand: bool = False
 
 
 class PlanRow(NamedTuple):

@@ -33,7 +33,9 @@ SETTINGS = FormField(
 )
 UNSET = FormField("unset", "Settings to reset", FieldKind.LINES, "One name on each line.")
 TOTAL = FormField("total", "Partitions afterwards", FieldKind.NUMBER)
-TYPED_NAME = FormField("typed", "Type the topic's name", hint="Its records cannot be restored.")
+TYPED_NAME = FormField(
+    "typed", "Type the topic's name", hint="Its records cannot be restored.", by_hand=True
+)
 PARTITIONS_MAX = 1_000_000
 DEFAULT = "(default)"
 

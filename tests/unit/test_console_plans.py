@@ -15,7 +15,14 @@ from starlette.types import ASGIApp, Message, Receive
 from bucketlog.client.log import Log
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
-from bucketlog.console.changes import ChangePlan, FieldKind, FormField, assignments, lines_of
+from bucketlog.console.changes import (
+    ChangePlan,
+    FieldKind,
+    FormField,
+    LogChange,
+    assignments,
+    lines_of,
+)
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console
 from bucketlog.console.pending_plans import PendingPlans, PlanGoneError
@@ -26,7 +33,7 @@ from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from tests.rigs.patience import PATIENCE_S, eventually
-from tests.unit.test_console_times import SteppedClock
+from tests.unit.test_console_times import SteppedClock, answer
 from tests.unit.test_verify import IDENTITY
 
 SETTINGS = FormField("settings", "Settings", FieldKind.LINES)
@@ -323,6 +330,13 @@ async def test_an_unknown_change_is_refused() -> None:
     console = console_of(access_of(no_broker))
     status, text = await posted(console, "/change", b"do=%3Cscript%3E")
     assert (status, "<script>" in text) == (404, False)
+
+
+async def test_a_link_does_not_type_the_name_of_a_topic_to_delete() -> None:
+    app = application(console_of(access_of(no_broker)), hosts=["localhost"])
+    status, _, text = await answer(app, "/change?do=delete-topic&topic=orders&typed=orders")
+    assert (status, 'name="topic" value="orders"' in text) == (200, True)
+    assert 'name="typed" value=""' in text
 
 
 async def test_without_brokers_the_form_keeps_its_values() -> None:
