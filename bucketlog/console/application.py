@@ -303,7 +303,7 @@ class Endpoints:
         return self._environment.get_template(template).render({**shared, **values})
 
     def _error(self, request: Request, name: str, error: BucketlogError) -> Response:
-        if isinstance(error, StillReadingError):
+        if isinstance(error, StillReadingError) and request.method == "GET":
             text = self._rendered(request, name, "reading.html", {"view": None})
             return HTMLResponse(text, HTTPStatus.ACCEPTED, {"refresh": str(LOOK_AGAIN_S)})
         status = _status(error)

@@ -23,6 +23,7 @@ from bucketlog.console.changes import (
     assignments,
     lines_of,
 )
+from bucketlog.console.log_view import ConsoleLog
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console
 from bucketlog.console.pending_plans import PendingPlans, PlanGoneError
@@ -337,6 +338,16 @@ async def test_a_link_does_not_type_the_name_of_a_topic_to_delete() -> None:
     status, _, text = await answer(app, "/change?do=delete-topic&topic=orders&typed=orders")
     assert (status, 'name="topic" value="orders"' in text) == (200, True)
     assert 'name="typed" value=""' in text
+
+
+async def test_a_form_before_the_first_reading_is_not_replaced_by_another_page() -> None:
+    """A refresh would ask for the page of the form, without its values."""
+    console = console_of(access_of(no_broker), refresh_wait_ms=0)
+    console._log = ConsoleLog(MemoryBucket(), "b", refresh_ms=1, now_ms=lambda: 0, patience_ms=0)
+    console._log._view._made_now = threading.Event()
+    status, text = await posted(console, "/change", CREATE)
+    assert status == 502
+    assert "the bucket is being read" in text
 
 
 async def test_without_brokers_the_form_keeps_its_values() -> None:
