@@ -58,7 +58,12 @@ def change_plan(console: Console, query: PageQuery) -> Values:
     make = plan.apply
 
     def apply() -> str:
-        access.log_to_change(cluster_id)
+        try:
+            access.log_to_change(cluster_id)
+        except LogError as error:
+            raise BucketlogError(
+                f"nothing has changed: {error.message}", remedy="fill in the form again"
+            ) from error
         return make()
 
     plan_id = "" if plan.obstacle else console.plans.add(replace(plan, apply=apply))

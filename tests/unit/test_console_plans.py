@@ -1,6 +1,7 @@
 """Changes by the console's pages: plans are applied once, forms are bounded, and pages of other
 sites cannot send forms."""
 
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive
 
 from bucketlog.client.log import Log
+from bucketlog.console import change_page
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.changes import (
@@ -348,6 +350,22 @@ async def test_a_form_before_the_first_reading_is_not_replaced_by_another_page()
     status, text = await posted(console, "/change", CREATE)
     assert status == 502
     assert "the bucket is being read" in text
+
+
+async def test_a_change_that_was_not_sent_has_changed_nothing() -> None:
+    opened, applied = ClosedLog(str(IDENTITY.cluster_id)), list[str]()
+    console = console_of(access_of(lambda: opened))
+    change = LogChange("told", "Told", (), lambda _: plan_of(applied))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(change_page, "CHANGES", {"told": change})
+        status, text = await posted(console, "/change", b"do=told")
+    assert status == 200
+    found = re.search(r'name="plan" value="([^"]+)"', text)
+    assert found is not None
+    opened.cluster_id = no_broker  # type: ignore[method-assign,assignment]  # it answers no longer
+    status, text = await posted(console, "/change/apply", urlencode({"plan": found[1]}).encode())
+    assert (status, applied) == (502, [])
+    assert "nothing has changed: no broker answers" in text
 
 
 async def test_without_brokers_the_form_keeps_its_values() -> None:
