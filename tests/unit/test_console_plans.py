@@ -4,16 +4,13 @@ sites cannot send forms."""
 import re
 import threading
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
-from uuid import uuid4
 
 import pytest
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive
 
-from bucketlog.client.log import Log
 from bucketlog.console import change_page
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
@@ -31,11 +28,11 @@ from bucketlog.console.pages import Console
 from bucketlog.console.pending_plans import PendingPlans, PlanGoneError
 from bucketlog.console.posted_forms import BadFormError, form_values
 from bucketlog.console.settings import ConsoleSettings
-from bucketlog.log_format.errors import ConfigurationError, LogError
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
-from tests.rigs.patience import PATIENCE_S, eventually
+from tests.unit.test_console_broker_access import ClosedLog, access_of, no_broker
 from tests.unit.test_console_times import SteppedClock, answer
 from tests.unit.test_verify import IDENTITY
 
@@ -117,119 +114,6 @@ def test_lines_are_assignments() -> None:
 def test_other_lines_are_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         assignments(PageQuery({"settings": text}), SETTINGS)
-
-
-class ClosedLog:
-    """A stand-in for a connection to another cluster."""
-
-    def __init__(self, cluster_id: str) -> None:
-        self.closed = False
-        self._cluster_id = cluster_id
-
-    def cluster_id(self) -> str:
-        return self._cluster_id
-
-    def close(self) -> None:
-        self.closed = True
-
-
-def no_broker() -> Log:
-    raise LogError("no broker answers", code="TRANSPORT", kafka_code=-195, retriable=True)
-
-
-def access_of(connect: Callable[[], object], *, may_change: bool = True) -> BrokerAccess:
-    return BrokerAccess(connect, bootstrap="b:9092", may_change=may_change)  # type: ignore[arg-type]  # a stand-in
-
-
-def test_brokers_of_another_cluster_are_refused() -> None:
-    other = ClosedLog(str(uuid4()))
-    with pytest.raises(ConfigurationError, match=r"another|belong to the cluster"):
-        access_of(lambda: other).log(IDENTITY.cluster_id)
-    assert other.closed
-
-
-def test_a_connection_is_opened_once_and_closed() -> None:
-    opened: list[ClosedLog] = []
-
-    def connect() -> ClosedLog:
-        opened.append(ClosedLog(str(IDENTITY.cluster_id)))
-        return opened[-1]
-
-    access = access_of(connect)
-    assert access.log(IDENTITY.cluster_id) is access.log(IDENTITY.cluster_id)
-    access.close()
-    assert [each.closed for each in opened] == [True]
-
-
-def test_a_connection_whose_brokers_do_not_answer_is_closed() -> None:
-    class SilentLog(ClosedLog):
-        def cluster_id(self) -> str:
-            no_broker()
-            return ""
-
-    silent = SilentLog("")
-    with pytest.raises(LogError):
-        access_of(lambda: silent).log(IDENTITY.cluster_id)
-    assert silent.closed
-
-
-def test_no_change_reaches_brokers_that_are_of_another_cluster_by_now() -> None:
-    opened = ClosedLog(str(IDENTITY.cluster_id))
-    access = access_of(lambda: opened)
-    found: object = access.log_to_change(IDENTITY.cluster_id)
-    assert found is opened
-    opened._cluster_id = str(uuid4())
-    with pytest.raises(ConfigurationError, match="belong to the cluster"):
-        access.log_to_change(IDENTITY.cluster_id)
-    assert opened.closed
-    opened._cluster_id = str(IDENTITY.cluster_id)
-    again: object = access.log_to_change(IDENTITY.cluster_id)
-    assert again is opened, "the console does not connect again"
-
-
-def test_pages_share_the_failure_of_one_attempt_to_connect() -> None:
-    calls, entered, leave = list[int](), threading.Event(), threading.Event()
-
-    def connect() -> Log:
-        calls.append(1)
-        entered.set()
-        assert leave.wait(PATIENCE_S)
-        return no_broker()
-
-    access, failures = access_of(connect), list[LogError]()
-
-    def ask() -> None:
-        try:
-            access.log(IDENTITY.cluster_id)
-        except LogError as error:
-            failures.append(error)
-
-    class CountedLock:
-        """Counts who waits for the lock."""
-
-        def __init__(self) -> None:
-            self.inner, self.asked = threading.Lock(), 0
-
-        def __enter__(self) -> None:
-            self.asked += 1
-            self.inner.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            self.inner.release()
-
-    lock = CountedLock()
-    access._lock = lock  # type: ignore[assignment]  # a stand-in
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for each in threads:
-        each.start()
-    assert entered.wait(PATIENCE_S)
-    eventually(lambda: lock.asked == 4)
-    leave.set()
-    for each in threads:
-        each.join()
-    assert (len(failures), len(calls)) == (4, 1)
-    ask()
-    assert len(calls) == 2, "a failure is kept for later pages"
 
 
 def console_of(cluster: BrokerAccess | None, **settings: int) -> Console:
