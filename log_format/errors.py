@@ -49,6 +49,7 @@ BucketlogError                 code, retriable, remedy
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
 ├── CheckRefusedError          retriable: a check of the log runs, or has just ended: wait
 ├── StillReadingError          retriable: the console reads the bucket for the first time
+├── BrokersBusyError           retriable: other pages of the console are asking the brokers
 ├── OutcomeUnknownError        brokers gave no answer to a change of the console: look at the log
 ├── PlanGoneError              a plan of the console was applied, or is too old: make it again
 ├── OtherOriginError           no page of the console sent the request: use the page's button

@@ -1,5 +1,6 @@
 """`bucketlog console`: pages about a log in a browser, from the bucket, also from brokers."""
 
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -122,15 +123,17 @@ def _cluster(bootstrap: str | None, *, may_change: bool) -> "BrokerAccess | None
             )
         return None
     security, config = given_security(), given_client_config()
-    timeout_s = ConsoleSettings().broker_ms_max / 1000
+    settings = ConsoleSettings()
     return BrokerAccess(
         lambda: connect(
             bootstrap,
             client_id="bucketlog-console",
-            timeout_s=timeout_s,
+            timeout_s=settings.broker_ms_max / 1000,
             security=security,
             config=config,
         ),
         bootstrap=bootstrap,
         may_change=may_change,
+        retry_s=settings.broker_retry_ms / 1000,
+        now_s=time.monotonic,
     )

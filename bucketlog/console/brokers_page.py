@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketlog.client.groups import MemberInfo
-from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.client.log import Log
+from bucketlog.console.broker_access import BrokersBusyError
 from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, Values
@@ -31,8 +32,8 @@ def brokers(console: Console, query: PageQuery) -> Values:
     error: BucketlogError | None = None
     if console.cluster is not None:
         try:
-            rows = _broker_rows(console.cluster, view)
-        except (ConfigurationError, LogError) as raised:
+            rows = console.cluster.ask(view.identity.cluster_id, _broker_rows)
+        except (ConfigurationError, LogError, BrokersBusyError) as raised:
             error = raised
     return {
         "view": view,
@@ -42,8 +43,7 @@ def brokers(console: Console, query: PageQuery) -> Values:
     }
 
 
-def _broker_rows(access: BrokerAccess, view: LogView) -> list[LiveBrokerRow]:
-    log = access.log(view.identity.cluster_id)
+def _broker_rows(log: Log) -> list[LiveBrokerRow]:
     led = Counter(log.cluster.leaders().values())
     return [
         LiveBrokerRow(
@@ -61,6 +61,9 @@ def group_members(
     if console.cluster is None:
         return (), None
     try:
-        return console.cluster.log(view.identity.cluster_id).groups.members(name), None
-    except (ConfigurationError, LogError) as error:
+        members = console.cluster.ask(
+            view.identity.cluster_id, lambda log: log.groups.members(name)
+        )
+    except (ConfigurationError, LogError, BrokersBusyError) as error:
         return (), error
+    return members, None

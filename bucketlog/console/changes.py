@@ -75,12 +75,14 @@ class ChangePlan:
 @dataclass(frozen=True, slots=True)
 class ChangeScene:
     """The sources of a plan: the log as the bucket shows it, a connection to its brokers, and
-    the values of the form. `bootstrap` is the address for commands."""
+    the values of the form. `bootstrap` is the address for commands. `look` returns the log as the
+    bucket shows it later, when the plan is applied."""
 
     view: LogView
     log: Log
     values: PageQuery
     bootstrap: str
+    look: Callable[[], LogView]
 
     def command(self, *words: str, name: str) -> str:
         """Return a command line of bucketlog. `name` is the command's argument, and may begin

@@ -181,6 +181,10 @@ class Console:
         """Return the view of `look`. Wait for a running reading, also if the reading takes long."""
         return self._log.look(self.deadline, is_patient=True)
 
+    def look_again(self) -> LogView:
+        """Return the view of `look_patiently`, also after the time of this page."""
+        return self._log.look(is_patient=True)
+
     def objects(self) -> BucketObjects:
         return self._listing.get(
             lambda deadline: list_objects(

@@ -146,6 +146,11 @@ class ConsoleSettings(BaseSettings):
     broker_ms_max: int = Field(
         default=5_000, ge=1, description="time that a page waits for each answer of brokers"
     )
+    broker_retry_ms: int = Field(
+        default=5_000,
+        ge=0,
+        description="time for which pages do not ask brokers that did not answer",
+    )
     change_bytes_max: int = Field(
         default=MIB, ge=1, description="size of the form of a change, with a record's value"
     )

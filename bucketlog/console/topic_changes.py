@@ -169,8 +169,15 @@ def delete_topic(scene: ChangeScene) -> ChangePlan:
     details = topics.describe(name)
     offsets = sum(each.latest - each.earliest for each in details.partitions)
     groups = _groups_of(scene.view, name)
+    planned = scene.view.state.names.get(name)
 
     def apply() -> str:
+        found = scene.look().state.names.get(name)
+        if planned is not None and found not in (None, planned):
+            raise ConfigurationError(
+                f"the topic {name!r} was deleted and created again since this plan",
+                remedy="look at the new topic, and make another plan",
+            )
         topics.delete(name)
         return f"The topic {name} is deleted."
 

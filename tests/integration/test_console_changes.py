@@ -219,6 +219,21 @@ def test_a_group_with_members_is_left_alone(watched: WatchedPage, log: Log) -> N
     assert "at-work" not in [each.group for each in log.groups.list()]
 
 
+def test_a_topic_that_was_created_again_is_not_deleted(watched: WatchedPage, log: Log) -> None:
+    log.topics.create("again", partitions=1)
+    seen(watched, "topic?name=again")
+    page = watched.open("change?do=delete-topic&topic=again")
+    page.get_by_label("Type the topic's name").fill("again")
+    page.get_by_role("button", name="Show the plan").click()
+    log.topics.delete("again")
+    log.topics.create("again", partitions=2)
+    with page.expect_navigation():
+        page.get_by_role("button", name="Delete the topic and its records").click()
+    assert "created again" in page.locator("[role=alert]").inner_text()
+    watched.complaints.clear()  # Chromium reports the status 400
+    assert log.topics.partition_count("again") == 2
+
+
 def test_what_brokers_refuse_is_shown_above_the_form(address: str) -> None:
     for values, message in (
         ({"do": "create-topic", "topic": "a b"}, "is not valid"),

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from bucketlog.client.log import Log
-from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.broker_access import BrokerAccess, BrokersBusyError
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.unit.test_verify import IDENTITY
@@ -31,8 +31,19 @@ def no_broker() -> Log:
     raise LogError("no broker answers", code="TRANSPORT", kafka_code=-195, retriable=True)
 
 
-def access_of(connect: Callable[[], object], *, may_change: bool = True) -> BrokerAccess:
-    return BrokerAccess(connect, bootstrap="b:9092", may_change=may_change)  # type: ignore[arg-type]  # a stand-in
+def access_of(
+    connect: Callable[[], object],
+    *,
+    may_change: bool = True,
+    now_s: Callable[[], float] = lambda: 0.0,
+) -> BrokerAccess:
+    return BrokerAccess(
+        connect,  # type: ignore[arg-type]  # a stand-in
+        bootstrap="b:9092",
+        may_change=may_change,
+        retry_s=5.0,
+        now_s=now_s,
+    )
 
 
 def test_brokers_of_another_cluster_are_refused() -> None:
@@ -124,3 +135,56 @@ def test_pages_share_the_failure_of_one_attempt_to_connect() -> None:
     assert (len(failures), len(calls)) == (4, 1)
     ask()
     assert len(calls) == 2, "a failure is kept for later pages"
+
+
+def test_a_failure_is_shared_for_a_time() -> None:
+    asked: list[int] = []
+    clock = [0.0]
+
+    def question(_: Log) -> int:
+        asked.append(len(asked))
+        if len(asked) == 1:
+            raise LogError("timed out", code="TIMED_OUT", kafka_code=-185, retriable=True)
+        return 7
+
+    access = access_of(lambda: ClosedLog(str(IDENTITY.cluster_id)), now_s=lambda: clock[0])
+    for clock[0] in (1.0, 3.0, 5.9):
+        with pytest.raises(LogError, match="timed out"):
+            access.ask(IDENTITY.cluster_id, question)
+    assert asked == [0]
+    clock[0] = 6.0
+    assert access.ask(IDENTITY.cluster_id, question) == 7
+
+
+def test_a_refusal_is_not_shared() -> None:
+    def refuse(_: Log) -> int:
+        raise LogError("no", code="GROUP_AUTHORIZATION_FAILED", kafka_code=30, retriable=False)
+
+    access = access_of(lambda: ClosedLog(str(IDENTITY.cluster_id)))
+    with pytest.raises(LogError, match="no"):
+        access.ask(IDENTITY.cluster_id, refuse)
+    assert access.ask(IDENTITY.cluster_id, lambda _: 7) == 7
+
+
+def test_few_pages_wait_for_brokers() -> None:
+    access = access_of(lambda: ClosedLog(str(IDENTITY.cluster_id)))
+    asking, answer = threading.Semaphore(0), threading.Event()
+
+    def question(_: Log) -> bool:
+        asking.release()
+        return answer.wait(PATIENCE_S)
+
+    threads = [
+        threading.Thread(target=access.ask, args=(IDENTITY.cluster_id, question)) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+        assert asking.acquire(timeout=PATIENCE_S)
+    try:
+        with pytest.raises(BrokersBusyError):
+            access.ask(IDENTITY.cluster_id, lambda _: 7)
+    finally:
+        answer.set()
+        for thread in threads:
+            thread.join()
+    assert access.ask(IDENTITY.cluster_id, lambda _: 7) == 7

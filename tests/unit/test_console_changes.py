@@ -39,7 +39,13 @@ class ToldLog:
 
 
 def planned(log: ToldLog, **values: str) -> ChangePlan:
-    scene = ChangeScene(None, log, PageQuery(values), "b:9092")  # type: ignore[arg-type]  # a stand-in
+    scene = ChangeScene(
+        None,  # type: ignore[arg-type]  # a stand-in
+        log,  # type: ignore[arg-type]  # a stand-in
+        PageQuery(values),
+        "b:9092",
+        lambda: None,  # type: ignore[arg-type, return-value]  # a stand-in
+    )
     return CHANGES[values["do"]].plan(scene)
 
 
