@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -246,6 +247,12 @@ OPEN: dict[str, str] = {}
 """Claims that do not hold yet: `--short` runs them only where named, and says why."""
 
 
+def _place_of(error: AssertionError) -> str:
+    """The last line of an assertion without a text."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}"
+
+
 def prove(name: str, short: bool) -> Figures:
     tell(f"{name}: {(TARGETS[name].__doc__ or '').splitlines()[0]}")
     began = time.perf_counter()
@@ -256,7 +263,7 @@ def prove(name: str, short: bool) -> Figures:
     except ShortfallError as error:
         result |= {"holds": False, "reason": str(error), "figures": error.figures}
     except AssertionError as error:
-        result |= {"holds": False, "reason": str(error)}
+        result |= {"holds": False, "reason": str(error) or _place_of(error)}
     result["seconds"] = round(time.perf_counter() - began, 1)
     tell(f"{name}: {'holds' if result['holds'] else 'FALLS SHORT: ' + result['reason']}")
     return result

@@ -33,7 +33,8 @@ from tests.servers.cluster import Cluster, Store, running_cluster
 
 BROKERS = 2
 TOPIC, PARTITIONS = "load", 4
-FRESH = {"refresh_ms": "0", "listing_age_ms": "0"}
+FRESH = {"refresh_ms": "0", "listing_age_ms": "0", "page_ms_max": "600000"}
+"""Pages show the newest state. Those of a large log on MinIO may take long."""
 
 
 @dataclass(frozen=True, slots=True)
