@@ -46,7 +46,7 @@ def log(cluster: EmbeddedCluster) -> Iterator[Log]:
 def address(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log_file = tmp_path_factory.mktemp("console") / "console.log"
     flags = ("--bootstrap", cluster.bootstrap, "--changes")
-    settings = {"refresh_ms": "0", "broker_ms_max": "60000"}  # a machine may be busy
+    settings = {"refresh_ms": "0", "broker_ms_max": "60000", "broker_retry_ms": "0"}
     with console_process(cluster.bucket_url, *flags, log_file=log_file, settings=settings) as found:
         yield found
     assert log_file.read_text() == ""

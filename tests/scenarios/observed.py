@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 OBSERVABILITY = ROOT / "infra/observability"
 BROKERS = 2
 SCRAPE_S = 1
+CONSOLE_SCRAPE_S = 4
+"""A scrape that takes longer fails. The console may read the log meanwhile."""
 TOPIC = Topic("observed")
 RECORDS, RECORD_BYTES = 200, 1000
 _COMPARISON = re.compile(r"\s*(<|>|==|!=)=?\s*[\d.]+(?=\s+and\s|\s*$)")
@@ -73,13 +75,14 @@ class Prometheus:
 def prometheus(
     program: Path, folder: Path, brokers: Sequence[str], console: str
 ) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the brokers and the console every second, with the rules of
-    `alerts.yaml`."""
+    """A Prometheus that scrapes the brokers every second, and the console every 4 s. It has the
+    rules of `alerts.yaml`."""
     config = yaml.safe_load((OBSERVABILITY / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"}
     config["rule_files"] = [str(OBSERVABILITY / "alerts.yaml")]
     for job, targets in zip(config["scrape_configs"], (brokers, [console]), strict=True):
         job["static_configs"] = [{"targets": list(targets)}]
+    config["scrape_configs"][1]["scrape_interval"] = f"{CONSOLE_SCRAPE_S}s"
     path = folder / "prometheus.yaml"
     path.write_text(yaml.safe_dump(config))
     address = f"127.0.0.1:{free_port()}"
@@ -122,7 +125,11 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
     ) as cluster:
         targets = [f"{each.http_host}:{each.http_port}" for each in cluster.members]
         with (
-            console_process(cluster.bucket_url, log_file=folder / "console.log") as address,
+            console_process(
+                cluster.bucket_url,
+                log_file=folder / "console.log",
+                settings={"refresh_wait_ms": "250", "niceness": "0"},
+            ) as address,
             prometheus(program, folder, targets, urllib.parse.urlsplit(address).netloc) as found,
             bucketlog.connect(cluster.bootstrap) as log,
         ):
