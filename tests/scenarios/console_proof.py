@@ -58,9 +58,11 @@ def console_beside_brokers(store: Store, *, records: int) -> ConsoleFigures:
         chromium(found_chromium()) as browser,
         TemporaryDirectory() as folder,
     ):
-        load = _load(cluster)
         log_file = Path(folder) / "console.log"
-        with console_process(cluster.bucket_url, log_file=log_file, settings=FRESH) as address:
+        with (
+            _loaded(cluster) as load,
+            console_process(cluster.bucket_url, log_file=log_file, settings=FRESH) as address,
+        ):
             load.wait_for(records)
             check_use(WatchedPage(browser.new_context(), address))
             check_hostile(WatchedPage(browser.new_context(), address))
@@ -82,12 +84,11 @@ def console_without_brokers(store: Store, *, records: int) -> ConsoleFigures:
         chromium(found_chromium()) as browser,
         TemporaryDirectory() as folder,
     ):
-        load = _load(cluster)
-        load.wait_for(records)
-        cluster.valkey.kill()
-        for broker in cluster.brokers:
-            broker.kill()
-        load.abandon()
+        with _loaded(cluster) as load:
+            load.wait_for(records)
+            cluster.valkey.kill()
+            for broker in cluster.brokers:
+                broker.kill()
         acknowledged = load.acknowledged
         digest = _digest(cluster)
         log_file = Path(folder) / "console.log"
@@ -104,10 +105,15 @@ def _filled(store: Store) -> Iterator[Cluster]:
         yield cluster
 
 
-def _load(cluster: Cluster) -> Load:
+@contextmanager
+def _loaded(cluster: Cluster) -> Iterator[Load]:
+    """The load of a producer, which ends with the block, also after a failed check."""
     load = Load("p", cluster.bootstrap, History(), topic=TOPIC, partitions=PARTITIONS)
     load.start()
-    return load
+    try:
+        yield load
+    finally:
+        load.abandon()
 
 
 def _digest(cluster: Cluster) -> LogDigest:
