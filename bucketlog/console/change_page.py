@@ -51,7 +51,7 @@ def change_plan(console: Console, query: PageQuery) -> Values:
     cluster_id = view.identity.cluster_id
     try:
         log = access.log_to_change(cluster_id)
-        plan = change.plan(ChangeScene(view, log, query, access.bootstrap, console.look_again))
+        plan = change.plan(ChangeScene(view, log, query, access.bootstrap, console.look_patiently))
     except (ConfigurationError, InvalidDataError, LogError) as error:
         return _values(change, query, error=error)
 

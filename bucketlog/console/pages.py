@@ -178,11 +178,7 @@ class Console:
         return self._log.look(self.deadline)
 
     def look_patiently(self) -> LogView:
-        """Return the view of `look`. Wait for a running reading, also if the reading takes long."""
-        return self._log.look(self.deadline, is_patient=True)
-
-    def look_again(self) -> LogView:
-        """Return the view of `look_patiently`, also after the time of this page."""
+        """Return the view of `look`. Wait for a running reading, also beyond the time of a page."""
         return self._log.look(is_patient=True)
 
     def objects(self) -> BucketObjects:
