@@ -99,9 +99,18 @@ def record_row(record: "Record[bytes, bytes]") -> dict[str, Any]:
         "offset": record.offset,
         "timestamp": record.timestamp_ms,
     }
-    _put(row, "key", record.key)
-    _put(row, "value", None if record.is_tombstone else record.value)
-    row["headers"] = header_items(record.headers)
+    value = None if record.is_tombstone else record.value
+    return row | content_row(record.key, value, record.headers)
+
+
+def content_row(
+    key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]
+) -> dict[str, Any]:
+    """The part of a jsonl line that a producer chooses."""
+    row: dict[str, Any] = {}
+    _put(row, "key", key)
+    _put(row, "value", value)
+    row["headers"] = header_items(headers)
     return row
 
 

@@ -126,6 +126,16 @@ def optional_name(values: PageQuery, field: FormField) -> str:
     return found
 
 
+def optional_number(
+    values: PageQuery, field: FormField, *, least: int = 0, most: int
+) -> int | None:
+    """The number in a field, from `least` to `most`; None if the field is empty. Raises
+    `ConfigurationError`."""
+    if not values.text(field.name).strip():
+        return None
+    return values.number(field.name, 0, least=least, most=most)
+
+
 def required_name(values: PageQuery, field: FormField) -> str:
     """The name in a field. Raises `ConfigurationError` as `required` and `optional_name` do."""
     required(values, field)

@@ -4,9 +4,9 @@ import base64
 import binascii
 import json
 import shlex
-from typing import Any
 from urllib.parse import urlencode
 
+from bucketlog.client.lines import content_row
 from bucketlog.client.topic import Topic
 from bucketlog.console.changes import (
     ChangePlan,
@@ -16,9 +16,10 @@ from bucketlog.console.changes import (
     LogChange,
     PlanRow,
     assignments,
+    optional_number,
     required_name,
 )
-from bucketlog.console.figures_text import size_text
+from bucketlog.console.figures_text import shortened, size_text
 from bucketlog.console.topic_changes import TOPIC
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.printable import printable_json
@@ -50,11 +51,7 @@ def produce_record(scene: ChangeScene) -> ChangePlan:
     name, key = required_name(values, TOPIC), values.text(KEY.name) or None
     value, headers = _value(scene), assignments(values, HEADERS)
     partitions = log.topics.partition_count(name)
-    partition = (
-        values.number(PARTITION.name, 0, most=partitions - 1)
-        if values.text(PARTITION.name).strip()
-        else None
-    )
+    partition = optional_number(values, PARTITION, most=partitions - 1)
 
     def apply() -> str:
         # The producer gives up before the page does: closing it waits as long.
@@ -73,7 +70,7 @@ def produce_record(scene: ChangeScene) -> ChangePlan:
         button="Produce the record",
         rows=[
             PlanRow("partition", "", CHOSEN if partition is None else str(partition)),
-            PlanRow("key", "", NOTHING if key is None else _shortened(key)),
+            PlanRow("key", "", NOTHING if key is None else shortened(key, SHOWN_CHARS)),
             PlanRow("value", "", "null: a tombstone" if value is None else _described(value)),
             *(PlanRow(f"header {header}", "", text) for header, text in headers.items()),
         ],
@@ -108,11 +105,7 @@ def _value(scene: ChangeScene) -> bytes | None:
 
 def _described(value: bytes) -> str:
     text = value.decode(errors="replace")
-    return f"{size_text(len(value))}: {_shortened(text)}" if value else "empty"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    return f"{size_text(len(value))}: {shortened(text, SHOWN_CHARS)}" if value else "empty"
 
 
 def _command(
@@ -124,14 +117,14 @@ def _command(
     partition: int | None,
 ) -> str:
     """The record as a line that `bucketlog produce --jsonl` reads."""
-    line: dict[str, Any] = {"key": key, "headers": list(headers.items())}
-    try:
-        line["value"] = None if value is None else value.decode()
-    except UnicodeDecodeError:
-        line["value_base64"] = base64.b64encode(value or b"").decode()
+    content = content_row(
+        None if key is None else key.encode(),
+        value,
+        ((header, text.encode()) for header, text in headers.items()),
+    )
     words = [] if partition is None else ["--partition", str(partition)]
     produce = scene.command("produce", "--jsonl", *words, name=name)
-    return f"printf '%s\\n' {shlex.quote(printable_json(json.dumps(line)))} | {produce}"
+    return f"printf '%s\\n' {shlex.quote(printable_json(json.dumps(content)))} | {produce}"
 
 
 RECORD_CHANGES = (

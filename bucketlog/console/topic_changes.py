@@ -12,13 +12,13 @@ from bucketlog.console.changes import (
     PlanRow,
     assignments,
     lines_of,
+    optional_number,
     repeated,
     required,
     required_name,
 )
 from bucketlog.console.figures_text import count_text, size_text
 from bucketlog.console.log_view import LogView
-from bucketlog.console.page_query import PageQuery
 from bucketlog.log_format.errors import ConfigurationError
 
 TOPIC = FormField("topic", "Topic")
@@ -44,15 +44,9 @@ def topic_page(name: str) -> str:
     return f"topic?{urlencode({'name': name})}"
 
 
-def _partitions(values: PageQuery, field: FormField) -> int | None:
-    if not values.text(field.name).strip():
-        return None
-    return values.number(field.name, 0, least=1, most=PARTITIONS_MAX)
-
-
 def create_topic(scene: ChangeScene) -> ChangePlan:
     name, settings = required_name(scene.values, TOPIC), assignments(scene.values, SETTINGS)
-    partitions = _partitions(scene.values, PARTITIONS)
+    partitions = optional_number(scene.values, PARTITIONS, least=1, most=PARTITIONS_MAX)
     topics = scene.log.topics
     topics.create(name, partitions=partitions, configs=settings, dry_run=True)
     words = [] if partitions is None else ["--partitions", str(partitions)]
