@@ -79,7 +79,7 @@ def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: boo
     settings = profiles.named(name)
     flags = {flag.variable for flag in flags_of(command) if flag.variable}
     if not all(variable(one) in flags for one in settings):
-        check_known(settings, flags | broker_variables(), f"{profiles.path}, profile {name}")
+        check_known(settings, flags | variables_without_flag(), f"{profiles.path}, profile {name}")
     ours = {variable(one): value for one, value in settings.items()}
     new = {one: value for one, value in ours.items() if not os.environ.get(one)}
     os.environ.update(new)
@@ -101,6 +101,14 @@ def broker_variables() -> frozenset[str]:
     )
 
 
+def variables_without_flag() -> frozenset[str]:
+    """Return the variables that something reads, though no flag has their name."""
+    from bucketlog.console.settings import ConsoleSettings
+
+    of_console = (f"{PREFIX}CONSOLE_{name}".upper() for name in ConsoleSettings.model_fields)
+    return broker_variables().union(of_console)
+
+
 @app.command("show")
 def show(
     context: typer.Context,
@@ -119,7 +127,7 @@ def show(
         read_profiles(config_path(os.environ)).named(in_use.name)
     flags = {flag.variable: flag for flag in flags_of(context.find_root().command) if flag.variable}
     flags.pop(CHOICE, None)
-    known = flags.keys() | broker_variables()
+    known = flags.keys() | variables_without_flag()
     given = {
         variable("bootstrap"): ("bootstrap", bootstrap),
         variable("output"): ("output", output.value),
@@ -195,7 +203,7 @@ def set_one(
 ) -> None:
     """Set one setting of a profile: of --profile, else of the one in use, else of 'default'."""
     flags = {flag.variable for flag in flags_of(context.find_root().command) if flag.variable}
-    check_known([name], (flags - {CHOICE}) | broker_variables(), "config set")
+    check_known([name], (flags - {CHOICE}) | variables_without_flag(), "config set")
     path = config_path(os.environ)
     profile = context.obj.name or FIRST_PROFILE
     is_first = not read_profiles(path).settings

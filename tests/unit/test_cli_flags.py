@@ -80,6 +80,20 @@ def test_a_variable_is_heard(
     assert "BUCKETLOG_TOPIC_CREATE_PARTITIONS" in capsys.readouterr().err
 
 
+def test_settings_of_the_console_are_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [one for one in os.environ if one.startswith("BUCKETLOG_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("BUCKETLOG_CONSOLE_REFRESH_MS", "1000")
+    monkeypatch.setenv("BUCKETLOG_CONSOLE_NONSENSE", "1")
+    assert main(["config", "show"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"console_refresh_ms +1000 +environment", out)
+    assert "BUCKETLOG_CONSOLE_NONSENSE is in the environment, and no setting has that name" in err
+    assert "REFRESH" not in err
+
+
 def leaves() -> set[str]:
     found: set[str] = set()
     for name, command in COMMAND.commands.items():  # type: ignore[attr-defined]  # a group
