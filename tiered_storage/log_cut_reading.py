@@ -179,24 +179,45 @@ def read_footers(
     requests_in_flight: int = REQUESTS_IN_FLIGHT,
     guess_bytes: int = FOOTER_GUESS_BYTES,
 ) -> list[SegmentIndex]:
-    """The footers of existing segments, in the order asked for. Raises `CorruptObjectError`."""
-    return request_each(
-        lambda segment: _read_footer(bucket, segment, guess_bytes),
-        segments,
-        requests_in_flight=requests_in_flight,
-    )
+    """The footers of existing segments, in the order asked for. Raises `CorruptObjectError`, also
+    for a segment that does not exist."""
+
+    def footer(segment: SegmentId) -> SegmentIndex:
+        try:
+            return _read_footer(bucket, segment, guess_bytes)
+        except ObjectNotFoundError as error:
+            raise CorruptObjectError(
+                error.key, 0, "it was listed and is gone", remedy="restore it; a log's objects stay"
+            ) from error
+
+    return request_each(footer, segments, requests_in_flight=requests_in_flight)
+
+
+def read_footers_left(
+    bucket: SyncBucket,
+    segments: Sequence[SegmentId],
+    *,
+    requests_in_flight: int = REQUESTS_IN_FLIGHT,
+    guess_bytes: int = FOOTER_GUESS_BYTES,
+) -> dict[SegmentId, SegmentIndex]:
+    """The footers of those segments that brokers have not deleted yet. Raises
+    `CorruptObjectError`."""
+
+    def footer(segment: SegmentId) -> SegmentIndex | None:
+        try:
+            return _read_footer(bucket, segment, guess_bytes)
+        except ObjectNotFoundError:
+            return None
+
+    found = request_each(footer, segments, requests_in_flight=requests_in_flight)
+    return {index.segment: index for index in found if index is not None}
 
 
 def _read_footer(bucket: SyncBucket, segment: SegmentId, guess_bytes: int) -> SegmentIndex:
     key = keys.segment(segment)
     wanted = guess_bytes
     for _ in range(3):  # the guess, maybe the trailer's own length, the footer
-        try:
-            body = bucket.get(key, Suffix(wanted))
-        except ObjectNotFoundError as error:
-            raise CorruptObjectError(
-                key, 0, "it was listed and is gone", remedy="restore it; a log's objects stay"
-            ) from error
+        body = bucket.get(key, Suffix(wanted))
         index = decode_footer(key, body.data, body.object_size_bytes)
         if not isinstance(index, int):
             if index.segment != segment:

@@ -51,7 +51,8 @@ class _Made(NamedTuple, Generic[T]):
 
 class AgedValue(Generic[T]):
     """A value that is computed again at the age `age_ms_max`. `work` returns the deadline of one
-    computation that begins now. A page waits for a computation for at most `patience_ms`."""
+    computation that begins now. A page waits for a computation for at most `patience_ms`. With
+    `is_resumable`, a computation that took too long is continued, and not begun again."""
 
     def __init__(
         self,
@@ -60,7 +61,9 @@ class AgedValue(Generic[T]):
         work: Callable[[], Deadline] = lambda: UNBOUNDED,
         *,
         patience_ms: float = inf,
+        is_resumable: bool = False,
     ) -> None:
+        self._is_resumable = is_resumable
         self._age_ms_max = age_ms_max
         self._now_ms = now_ms
         self._work = work
@@ -120,7 +123,10 @@ class AgedValue(Generic[T]):
     def _age_ms(self, made: _Made[T]) -> int:
         """The age at which the value is computed again. A failure of the bucket has mostly waited
         for it, so the bucket is asked again soon."""
-        is_work = made.is_value or isinstance(made.outcome, PageTimeoutError)
+        is_late = isinstance(made.outcome, PageTimeoutError)
+        if is_late and self._is_resumable:
+            return 0
+        is_work = made.is_value or is_late
         rest_ms = REST * made.took_ms if is_work and self._age_ms_max else 0
         return max(self._age_ms_max, rest_ms)
 

@@ -304,7 +304,7 @@ class Endpoints:
 
     def _error(self, request: Request, name: str, error: BucketlogError) -> Response:
         if isinstance(error, StillReadingError) and request.method == "GET":
-            text = self._rendered(request, name, "reading.html", {"view": None})
+            text = self._rendered(request, name, "reading.html", {"view": None, "error": error})
             return HTMLResponse(text, HTTPStatus.ACCEPTED, {"refresh": str(LOOK_AGAIN_S)})
         status = _status(error)
         values: Values = {"error": error, "status": status, "view": None}

@@ -27,7 +27,7 @@ class TopicCost(NamedTuple):
 def cost(console: Console, query: PageQuery) -> Values:
     console.objects()  # more objects than the limit: an error, before their footers are read
     given = Assumptions()
-    usage = console.usage(given)
+    usage = console.usage()
     rows = price(usage.load, usage.retention_days, Rates.assumed(given), given)
     by_system = totals(rows)
     sums = {system: sum(parts.values()) for system, parts in by_system.items()}

@@ -11,7 +11,7 @@ from math import inf
 from typing import NamedTuple
 
 from bucketlog.console.aged_value import AgedValue
-from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
+from bucketlog.console.page_deadline import UNBOUNDED, Deadline, TimedBucket
 from bucketlog.log_format.batch import CONTROL
 from bucketlog.log_format.model import PartitionTier, Ticket, TopicIdPartition, WallClock
 from bucketlog.log_reader.isolation import (
@@ -132,11 +132,10 @@ class ConsoleLog:
         work: Callable[[], Deadline] = lambda: UNBOUNDED,
         patience_ms: float = inf,
     ) -> None:
-        self._bucket = DeadlineBucket(bucket, self._check)
+        self._bucket = TimedBucket(bucket)
         self._place = place
         self._now_ms = now_ms
         self._reader = LogReader(self._bucket)
-        self._reading = UNBOUNDED
         self._latest: LogView | None = None
         self._view: AgedValue[LogView] = AgedValue(
             refresh_ms, now_ms, work, patience_ms=patience_ms
@@ -148,11 +147,9 @@ class ConsoleLog:
         `PageTimeoutError` and the bucket's errors."""
         return self._view.get(self._read, waiting, is_patient=is_patient)
 
-    def _check(self) -> None:
-        self._reading.check()
-
     def _read(self, deadline: Deadline) -> LogView:
-        self._reading, known, now_ms = deadline, self._latest, self._now_ms()
+        self._bucket.begin(deadline)
+        known, now_ms = self._latest, self._now_ms()
         identity = read_cluster_sync(self._bucket, self._place)
         snapshot = self._reader.read()
         if known is not None and _is_same(known.snapshot, snapshot):

@@ -106,3 +106,18 @@ class DeadlineBucket:
 
     def close(self) -> None:
         """The owner of `inner` closes it."""
+
+
+class TimedBucket(DeadlineBucket):
+    """`inner` for work that is done again and again, each time with the deadline of `begin`."""
+
+    def __init__(self, inner: SyncBucket) -> None:
+        super().__init__(inner, self._check_work)
+        self._work = UNBOUNDED
+
+    def begin(self, deadline: Deadline) -> None:
+        """Set the deadline of the work that begins now."""
+        self._work = deadline
+
+    def _check_work(self) -> None:
+        self._work.check()

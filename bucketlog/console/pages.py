@@ -14,7 +14,7 @@ from secrets import token_urlsafe
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bucketlog.console import charts
-from bucketlog.console.aged_value import AgedValue
+from bucketlog.console.aged_value import AgedValue, StillReadingError
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.bucket_objects import (
     BucketObjects,
@@ -27,7 +27,7 @@ from bucketlog.console.groups import GroupLagRow, group_rows
 from bucketlog.console.lag_history import LagHistory
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.log_view import ConsoleLog, LogView
-from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket
+from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket, TimedBucket
 from bucketlog.console.page_query import PageQuery, table_page
 from bucketlog.console.pending_plans import PendingPlans
 from bucketlog.console.record_values import PageValues, RecordValues
@@ -40,7 +40,7 @@ from bucketlog.console.topics import (
     topic_rows,
 )
 from bucketlog.cost.assumptions import Assumptions
-from bucketlog.cost.of_bucket import Usage, usage_of
+from bucketlog.cost.of_bucket import LoadReader, Usage
 from bucketlog.inspect.garbage import GarbageReport, find_garbage
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import TopicIdPartition, WallClock
@@ -134,7 +134,9 @@ class Console:
         aged = partial(AgedValue, now_ms=self.now_ms, work=work, patience_ms=patience_ms)
         self._listing: AgedValue[BucketObjects] = aged(listing_age_ms)
         self._garbage: AgedValue[GarbageReport] = aged(listing_age_ms)
-        self._usage: AgedValue[Usage] = aged(settings.cost_age_ms)
+        self._usage: AgedValue[Usage] = aged(settings.cost_age_ms, is_resumable=True)
+        self._load_bucket = TimedBucket(self.bucket)
+        self._load = LoadReader(self._load_bucket, Assumptions(), self.place)
         figures = attrgetter("figures")
         self._topic_rows = LatestMemo(topic_rows, figures)
         self._group_rows = LatestMemo(group_rows, figures)
@@ -209,14 +211,21 @@ class Console:
         """Return the rows of a report. They are computed once for each report."""
         return self._due.of(garbage)
 
-    def usage(self, given: Assumptions) -> Usage:
-        """The load of `bucketlog cost`; `given` is the same for all pages."""
-        return self._usage.get(
-            lambda deadline: usage_of(
-                DeadlineBucket(self._whole_bucket, deadline.check), given, self.place
-            ),
-            self.deadline,
-        )
+    def usage(self) -> Usage:
+        """The load of `bucketlog cost` with the default assumptions. Raises `StillReadingError`,
+        which names the progress, and the errors of `LoadReader.read`."""
+        try:
+            return self._usage.get(self._read_load, self.deadline)
+        except StillReadingError as error:
+            known, wanted = self._load.progress
+            raise StillReadingError(
+                f"the footers of {known:,} of {wanted:,} log segments are read",
+                remedy="try again in a moment",
+            ) from error
+
+    def _read_load(self, deadline: Deadline) -> Usage:
+        self._load_bucket.begin(deadline)
+        return self._load.read()
 
     def topics(self, view: LogView) -> list[TopicRow]:
         """Return the rows of all topics. They are computed once for the figures of a view."""

@@ -4,23 +4,33 @@ Invariant: nothing is guessed here: what is deleted is not seen, and `complete_f
 day on nothing that was written is missing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date, timedelta
 from typing import NamedTuple
 
 from bucketlog.cost.assumptions import Assumptions
 from bucketlog.cost.load import CLUSTER, Load, LogSegment, OtherObject, day_of, load_of
-from bucketlog.log_format.model import SegmentIndex, Ticket, TopicId
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, TopicId
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.topic_configs import RETENTION_MS
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import ObjectInfo, SyncBucket
 from bucketlog.tiered_storage.identity import NoLogError
-from bucketlog.tiered_storage.log_cut_reading import read_footers, read_log
+from bucketlog.tiered_storage.log_cut_reading import LogReader, read_footers_left
 from bucketlog.tiered_storage.segment import is_seal
 
 DAY_MS = 86_400_000
+KINDS = (
+    keys.FLOORS,
+    keys.LOG,
+    keys.WRITERS,
+    keys.EPOCHS,
+    keys.CHECKPOINTS,
+    keys.SEGMENTS,
+    keys.MANIFESTS,
+)
+"""The kinds of objects that are listed, and counted in `Usage.held`."""
 
 
 class Usage(NamedTuple):
@@ -33,59 +43,114 @@ class Usage(NamedTuple):
     held: Mapping[str, tuple[int, int]]
 
 
-def usage_of(bucket: SyncBucket, given: Assumptions, place: str = "this bucket") -> Usage:
-    """Raises `NoLogError`, which names `place`, `CorruptObjectError`, `InvalidDataError` and the
-    bucket's errors."""
-    listed = {
-        kind: list(bucket.list(kind))
-        for kind in (
-            keys.FLOORS,
-            keys.LOG,
-            keys.WRITERS,
-            keys.EPOCHS,
-            keys.CHECKPOINTS,
-            keys.SEGMENTS,
-            keys.MANIFESTS,
+class _SegmentBytes(NamedTuple):
+    """The bytes of batches in a log segment, by topic."""
+
+    created_ms: int
+    batch_bytes: Mapping[TopicId, int]
+
+
+class LoadReader:
+    """Reads the load of one log again and again. The reader keeps the sizes that footers name, so
+    that each footer is read once. A reading that is stopped by an error keeps what it has read."""
+
+    def __init__(
+        self,
+        bucket: SyncBucket,
+        given: Assumptions,
+        place: str = "this bucket",
+        *,
+        footers_at_once: int = 1_000,
+    ) -> None:
+        self._bucket = bucket
+        self._log = LogReader(bucket)
+        self._given = given
+        self._place = place
+        self._footers_at_once = footers_at_once
+        self._segments: dict[SegmentId, _SegmentBytes] = {}
+        self._wanted = 0
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of log segments whose footers are known, and the number of log segments."""
+        return len(self._segments), self._wanted
+
+    def read(self) -> Usage:
+        """Return the load now. Raises `NoLogError`, which names the place, `CorruptObjectError`,
+        `InvalidDataError` and the bucket's errors."""
+        listed = {kind: list(self._bucket.list(kind)) for kind in KINDS}
+        if not listed[keys.LOG] and self._bucket.head(keys.CLUSTER) is None:
+            raise NoLogError(self._place)
+        sizes = {
+            keys.parse_segment(info.key): info.size_bytes
+            for info in listed[keys.LOG]
+            if not is_seal(info.size_bytes)
+        }
+        self._wanted = len(sizes)
+        snapshot = self._log.read()
+        base = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
+        covered = snapshot.checkpoint.segments if snapshot.checkpoint is not None else 0
+        state = fold(snapshot.segments, onto=base)
+        names = {topic.topic_id: topic.name for topic in state.topics.values()}
+        self._read_footers(sizes.keys(), snapshot.segments)
+        checkpoints = listed[keys.CHECKPOINTS]
+        load = load_of(
+            (
+                _segment(self._segments[segment], size_bytes, names)
+                for segment, size_bytes in sizes.items()
+                if segment in self._segments
+            ),
+            _others(listed, names),
+            checkpoint_bytes=sum(info.size_bytes for info in checkpoints)
+            / max(1, len(checkpoints)),
+            checkpoint_interval_s=self._given.checkpoint_interval_s,
         )
-    }
-    if not listed[keys.LOG] and bucket.head(keys.CLUSTER) is None:
-        raise NoLogError(place)
-    snapshot = read_log(bucket)
-    base = restored(snapshot.checkpoint, keep_producers=False, keep_groups=False)
-    covered = snapshot.checkpoint.segments if snapshot.checkpoint is not None else 0
-    state = fold(snapshot.segments, onto=base)
-    names = {topic.topic_id: topic.name for topic in state.topics.values()}
-    sizes = {
-        keys.parse_segment(info.key): info.size_bytes
-        for info in listed[keys.LOG]
-        if not is_seal(info.size_bytes)
-    }
-    footers = read_footers(bucket, list(sizes))
-    checkpoints = listed[keys.CHECKPOINTS]
-    load = load_of(
-        (_segment(index, sizes[index.segment], names) for index in footers),
-        _others(listed, names),
-        checkpoint_bytes=sum(info.size_bytes for info in checkpoints) / max(1, len(checkpoints)),
-        checkpoint_interval_s=given.checkpoint_interval_s,
-    )
-    gone = covered + len(snapshot.segments) > len(footers) or state.swept_below > Ticket(0, 0)
-    held = {
-        kind.rstrip("/"): (sum(info.size_bytes for info in infos), len(infos))
-        for kind, infos in listed.items()
-    }
-    return Usage(
-        load, _retention_days(state, given), _complete_from(listed[keys.FLOORS], gone), held
-    )
+        gone = covered + len(snapshot.segments) > len(self._segments)
+        gone = gone or state.swept_below > Ticket(0, 0)
+        return Usage(
+            load,
+            _retention_days(state, self._given),
+            _complete_from(listed[keys.FLOORS], gone),
+            {
+                kind.rstrip("/"): (sum(info.size_bytes for info in infos), len(infos))
+                for kind, infos in listed.items()
+            },
+        )
+
+    def _read_footers(self, wanted: Set[SegmentId], known: Sequence[SegmentIndex]) -> None:
+        """Keep the sizes of `wanted`, and of no other log segment."""
+        now = {segment: sizes for segment, sizes in self._segments.items() if segment in wanted}
+        now |= {index.segment: _sizes(index) for index in known if index.segment in wanted}
+        self._segments = now
+        missing = [segment for segment in wanted if segment not in now]
+        for start in range(0, len(missing), self._footers_at_once):
+            some = missing[start : start + self._footers_at_once]
+            found = read_footers_left(self._bucket, some)
+            self._segments |= {segment: _sizes(index) for segment, index in found.items()}
+            self._wanted -= len(some) - len(found)
 
 
-def _segment(index: SegmentIndex, size_bytes: int, names: Mapping[TopicId, str]) -> LogSegment:
-    batch_bytes: dict[str, int] = {}
+def usage_of(bucket: SyncBucket, given: Assumptions, place: str = "this bucket") -> Usage:
+    """Return the load of a log. Raises the errors of `LoadReader.read`."""
+    return LoadReader(bucket, given, place).read()
+
+
+def _sizes(index: SegmentIndex) -> _SegmentBytes:
+    batch_bytes: dict[TopicId, int] = {}
     for part in index.partitions:
         if part.batches:
-            topic = _name(part.partition.topic_id, names)
+            topic_id = part.partition.topic_id
             length = sum(row.length for row in part.batches)
-            batch_bytes[topic] = batch_bytes.get(topic, 0) + length
-    return LogSegment(index.created_ms, size_bytes, batch_bytes)
+            batch_bytes[topic_id] = batch_bytes.get(topic_id, 0) + length
+    return _SegmentBytes(index.created_ms, batch_bytes)
+
+
+def _segment(sizes: _SegmentBytes, size_bytes: int, names: Mapping[TopicId, str]) -> LogSegment:
+    batch_bytes: dict[str, int] = {}
+    for topic_id, length in sizes.batch_bytes.items():
+        topic = _name(topic_id, names)
+        batch_bytes[topic] = batch_bytes.get(topic, 0) + length
+    return LogSegment(sizes.created_ms, size_bytes, batch_bytes)
 
 
 def _name(topic_id: TopicId, names: Mapping[TopicId, str]) -> str:

@@ -15,7 +15,6 @@ from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console
 from bucketlog.console.settings import ConsoleSettings
-from bucketlog.cost.assumptions import Assumptions
 from bucketlog.log_format.errors import BucketError
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
@@ -112,7 +111,7 @@ SHARED_READS: dict[str, Callable[[Console], object]] = {
     "log": Console.look,
     "listing": Console.objects,
     "garbage": Console.garbage,
-    "footers": lambda console: console.usage(Assumptions()),
+    "footers": Console.usage,
 }
 
 
