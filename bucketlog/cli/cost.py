@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.terminal import Output, counted, print_rows, say, say_json
 
 if TYPE_CHECKING:
@@ -21,12 +22,34 @@ ROW_COLUMNS = (
     *("s3_standard_usd", "s3_express_usd", "kafka_usd"),
 )
 TENANTS_MAX = 10_000
+INTERVAL_MS_MAX = 3_600_000
+RETENTION_DAYS_MAX = 36_500
 TENANT_COLUMNS = (
     *("tenant", "produced_bytes", "puts"),
     *("s3_standard_usd", "s3_express_usd", "kafka_usd"),
 )
 PART_COLUMNS = ("part", "s3_standard_usd", "s3_express_usd", "kafka_usd")
+REASON_COLUMNS = ("written_for", "puts", "bytes")
 ASSUMPTION_COLUMNS = ("assumption", "value", "meaning")
+
+WhatIfInterval = Annotated[
+    int | None,
+    typer.Option(
+        "--what-if-interval-ms",
+        min=0,
+        max=INTERVAL_MS_MAX,
+        help="Price the same records with this flush interval of brokers, in milliseconds.",
+    ),
+]
+WhatIfRetention = Annotated[
+    float | None,
+    typer.Option(
+        "--what-if-retention-days",
+        min=0,
+        max=RETENTION_DAYS_MAX,
+        help="Price the same records with this retention of all topics, in days.",
+    ),
+]
 
 
 def cost(
@@ -62,36 +85,52 @@ def cost(
             help="The brokers' file of tenants: print a row for each tenant.",
         ),
     ] = None,
+    what_if_interval_ms: WhatIfInterval = None,
+    what_if_retention_days: WhatIfRetention = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Price a log's requests and bytes for S3, beside Kafka in three zones."""
     from bucketlog.cost.assumptions import assumptions
     from bucketlog.cost.of_bucket import usage_of
-    from bucketlog.cost.pricing import Rates, price
+    from bucketlog.cost.pricing import Rates
+    from bucketlog.cost.what_if import WhatIf, estimated
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     given = assumptions(prices.read_text() if prices is not None else "", settings or ())
-    rates = Rates.assumed(given)
+    rates, what_if = Rates.assumed(given), WhatIf(what_if_interval_ms, what_if_retention_days)
     if metrics:
         from bucketlog.cost.of_brokers import measured
 
         rates = measured(metrics)
     if tenants is not None:
-        found = list(_of_tenants(bucket, tenants, rates, given))
-        if output is Output.TABLE:
-            amounts = TENANT_COLUMNS[3:]
-            shown = [row | {name: _usd(row[name]) for name in amounts} for row in found]
-            print_rows(shown, TENANT_COLUMNS, output)
-        else:
-            say_json({"tenants": found})
+        if what_if != WhatIf():
+            raise ConfigurationError(
+                "--what-if-interval-ms and --what-if-retention-days with --tenants",
+                remedy="price one tenant by its URL, s3://bucket/prefix/tenants/NAME",
+            )
+        _print_tenants(list(_of_tenants(bucket, tenants, rates, given)), output)
         return
     with closing(open_patient_bucket(bucket)) as store:
         usage = usage_of(store, given, bucket)
-    rows = price(usage.load, usage.retention_days, rates, given)
+    found = estimated(usage, what_if, rates, given)
     if output is Output.TABLE:
-        _print(rows, usage, rates, given)
+        _print(found.rows, usage, rates, given)
+        if what_if_interval_ms is not None:
+            say(
+                f"with a flush interval of {what_if_interval_ms} ms: a record would have waited "
+                f"{found.waited_ms:.0f} ms longer (mean)"
+            )
     else:
-        say_json(_whole(rows, usage, rates, given))
+        say_json({**_whole(found.rows, usage, rates, given), "waited_ms": found.waited_ms})
+
+
+def _print_tenants(found: list[dict[str, Any]], output: Output) -> None:
+    if output is Output.TABLE:
+        amounts = TENANT_COLUMNS[3:]
+        shown = [row | {name: _usd(row[name]) for name in amounts} for row in found]
+        print_rows(shown, TENANT_COLUMNS, output)
+    else:
+        say_json({"tenants": found})
 
 
 def _of_tenants(
@@ -101,7 +140,6 @@ def _of_tenants(
     `ConfigurationError`."""
     from bucketlog.cost.of_bucket import usage_of
     from bucketlog.cost.pricing import System, price
-    from bucketlog.log_format.errors import ConfigurationError
     from bucketlog.stateless_broker.tenant_specs import read_tenants, tenant_url
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
@@ -158,6 +196,10 @@ def _whole(
         "rows": _shown(rows),
         "totals": totals(rows),
         "reads": rates._asdict(),
+        "written_for": {
+            reason.value: {"puts": puts, "bytes": size}
+            for reason, (puts, size) in usage.written.activities().items()
+        },
         "held": {kind: {"bytes": size, "objects": n} for kind, (size, n) in usage.held.items()},
         "assumptions": given.model_dump(),
     }
@@ -178,6 +220,16 @@ def _print(rows: "list[PricedDay]", usage: "Usage", rates: "Rates", given: "Assu
     print_rows(shown, ROW_COLUMNS, Output.TABLE)
     say()
     print_rows(_parts(rows), PART_COLUMNS, Output.TABLE)
+    say()
+    reasons = usage.written.activities().items()
+    print_rows(
+        [
+            {"written_for": reason.value, "puts": round(puts), "bytes": round(size)}
+            for reason, (puts, size) in reasons
+        ],
+        REASON_COLUMNS,
+        Output.TABLE,
+    )
     say()
     if usage.complete_from is not None:
         say(f"incomplete before {usage.complete_from}: what was deleted is not seen any more")

@@ -5,6 +5,7 @@ groups with the most unread records, have metrics. Gauges count the other topics
 """
 
 import heapq
+import logging
 from collections.abc import Iterator, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -12,13 +13,18 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from bucketlog.console.cost_page import topic_costs
 from bucketlog.console.groups import GroupWait, group_waits
 from bucketlog.console.log_view import LogView
 from bucketlog.console.pages import Console
-from bucketlog.console.topics import lag_of
+from bucketlog.console.topics import TopicRow, lag_of
+from bucketlog.cost.assumptions import Assumptions
+from bucketlog.cost.pricing import Rates, System, price
+from bucketlog.log_format.errors import BucketlogError
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-GROUP, TOPIC = "group", "topic"
+GROUP, TOPIC, SYSTEM = "group", "topic", "system"
+logger = logging.getLogger(__name__)
 
 
 class LogCollector(Collector):
@@ -31,16 +37,48 @@ class LogCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from self._topics()
         yield from self._groups()
+        if self._console.settings.metrics_cost:
+            yield from self._cost()
         read = GaugeMetricFamily(
             "bucketlog_log_read_timestamp_seconds", "Time at which the console read the log."
         )
         read.add_metric([], self._view.read_ms / 1000)
         yield read
 
-    def _topics(self) -> Iterator[Metric]:
+    def _largest_topics(self) -> list[TopicRow]:
         rows = self._console.topics(self._view)
         most = self._console.settings.metrics_topics_max
-        shown = heapq.nlargest(most, rows, key=lambda row: row.size_bytes)
+        return heapq.nlargest(most, rows, key=lambda row: row.size_bytes)
+
+    def _cost(self) -> Iterator[Metric]:
+        """No metric while the footers are read, or if they cannot be read."""
+        given = Assumptions()
+        try:
+            usage = self._console.usage()
+        except BucketlogError as error:
+            logger.info("no metrics of cost: %s", error)
+            return
+        rows = price(usage.load, usage.retention_days, Rates.assumed(given), given)
+        found = {row.topic: row.usd for row in topic_costs(rows)}
+        by_topic = GaugeMetricFamily(
+            "bucketlog_topic_cost_usd",
+            "Price of what the bucket shows of a topic, in US dollars.",
+            labels=[TOPIC, SYSTEM],
+        )
+        for name in (row.name for row in self._largest_topics()):
+            for system, usd in found.get(name, {}).items():
+                by_topic.add_metric([name, system.value], usd)
+        yield by_topic
+        yield _gauge(
+            "bucketlog_cost_usd",
+            "Price of all that the bucket shows of the log, in US dollars.",
+            SYSTEM,
+            {system.value: sum(row.total(system) for row in rows) for system in System},
+        )
+
+    def _topics(self) -> Iterator[Metric]:
+        rows = self._console.topics(self._view)
+        shown = self._largest_topics()
         yield _gauge(
             "bucketlog_topic_partitions",
             "Partitions of a topic.",

@@ -126,6 +126,10 @@ class ConsoleSettings(BaseSettings):
     segments_drawn_max: int = Field(
         default=400, ge=1, description="segments drawn in one writer's chain"
     )
+    metrics_cost: bool = Field(
+        default=False,
+        description="whether metrics have the cost of topics: footers are read, objects listed",
+    )
     metrics_topics_max: int = Field(
         default=1_000, ge=0, description="topics that have metrics; the largest come first"
     )

@@ -5,10 +5,12 @@ One PUT of a log segment is shared by the topics in it by their bytes. What belo
 two are ever there: one was written for each interval with a log segment.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import NamedTuple
+
+from bucketlog.log_format.model import WriterId
 
 CLUSTER = ""
 """In the place of a topic."""
@@ -88,3 +90,52 @@ def load_of(
 def _add(activity: Activity, puts: float, written_bytes: float) -> None:
     activity.puts += puts
     activity.written_bytes += written_bytes
+
+
+class MergedFlush(NamedTuple):
+    """Log segments that a writer would have put as one. `waited_ms` are the milliseconds that a
+    byte of batches waited for this, times the bytes."""
+
+    segment: LogSegment
+    waited_ms: float
+
+
+def merged_flushes(
+    written: Iterable[tuple[WriterId, LogSegment]], *, interval_ms: int, bytes_max: int
+) -> Iterator[MergedFlush]:
+    """Return the flushes of brokers with a longer flush interval.
+
+    `written` has the segments of each writer in their order. A flush begins `interval_ms` after the
+    last one of its writer, or at once when that is over, or with `bytes_max` waiting bytes. An
+    interval below that of the brokers changes nothing: the bucket does not show when batches
+    arrived."""
+    waiting: dict[WriterId, list[LogSegment]] = {}
+    last_ms: dict[WriterId, int] = {}
+    for writer, segment in written:
+        pending = waiting.setdefault(writer, [])
+        due_ms = last_ms.get(writer, segment.created_ms - interval_ms) + interval_ms
+        if pending and segment.created_ms > due_ms:
+            yield _flushed(pending, due_ms)
+            last_ms[writer] = due_ms
+            due_ms += interval_ms
+        pending.append(segment)
+        is_full = sum(one.size_bytes for one in pending) >= bytes_max
+        if is_full or segment.created_ms >= due_ms:
+            yield _flushed(pending, segment.created_ms)
+            last_ms[writer] = segment.created_ms
+    for writer, pending in waiting.items():
+        if pending:
+            yield _flushed(pending, last_ms[writer] + interval_ms)
+
+
+def _flushed(pending: list[LogSegment], at_ms: int) -> MergedFlush:
+    """Empty `pending`."""
+    batch_bytes: dict[str, int] = {}
+    waited_ms = 0.0
+    for segment in pending:
+        waited_ms += (at_ms - segment.created_ms) * sum(segment.batch_bytes.values())
+        for topic, length in segment.batch_bytes.items():
+            batch_bytes[topic] = batch_bytes.get(topic, 0) + length
+    size_bytes = sum(segment.size_bytes for segment in pending)
+    pending.clear()
+    return MergedFlush(LogSegment(at_ms, size_bytes, batch_bytes), waited_ms)

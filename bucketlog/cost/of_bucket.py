@@ -4,13 +4,23 @@ Invariant: nothing is guessed here: what is deleted is not seen, and `complete_f
 day on nothing that was written is missing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import date, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
 from bucketlog.cost.assumptions import Assumptions
-from bucketlog.cost.load import CLUSTER, Load, LogSegment, OtherObject, day_of, load_of
-from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, TopicId
+from bucketlog.cost.load import (
+    CLUSTER,
+    Load,
+    LogSegment,
+    OtherObject,
+    day_of,
+    load_of,
+    merged_flushes,
+)
+from bucketlog.log_format.model import SegmentId, SegmentIndex, Ticket, TopicId, WriterId
 from bucketlog.metadata.checkpoint import restored
 from bucketlog.metadata.fold import LogState, fold
 from bucketlog.metadata.topic_configs import RETENTION_MS
@@ -33,14 +43,15 @@ KINDS = (
 """The kinds of objects that are listed, and counted in `Usage.held`."""
 
 
-class Usage(NamedTuple):
-    """`complete_from` None: nothing was deleted yet. `held` are bytes and objects that are in the
-    bucket now, by kind."""
+class WriteReason(StrEnum):
+    """Why objects are written. Facts are offsets of groups, settings and outcomes of transactions,
+    in log segments without batches. The cluster writes registrations, seals, floors and claims."""
 
-    load: Load
-    retention_days: Mapping[str, float]
-    complete_from: date | None
-    held: Mapping[str, tuple[int, int]]
+    RECORDS = "records"
+    FACTS = "facts"
+    COMPACTION = "compaction"
+    CHECKPOINTS = "checkpoints"
+    CLUSTER = "cluster"
 
 
 class _SegmentBytes(NamedTuple):
@@ -48,6 +59,71 @@ class _SegmentBytes(NamedTuple):
 
     created_ms: int
     batch_bytes: Mapping[TopicId, int]
+
+
+@dataclass(frozen=True)
+class WrittenObjects:
+    """The objects that are in the bucket, with all that their prices depend on. `sizes` has the log
+    segments without seals. `checkpoint_bytes` is the mean size of a checkpoint."""
+
+    sizes: Mapping[SegmentId, int]
+    batches: Mapping[SegmentId, _SegmentBytes]
+    names: Mapping[TopicId, str]
+    others: Sequence[OtherObject]
+    checkpoint_bytes: float
+    checkpoint_interval_s: float
+
+    def load(self) -> Load:
+        """Return what was done by day and topic."""
+        return self._load(segment for _, segment in self._written())
+
+    def load_if(self, *, flush_interval_ms: int, flush_bytes: int) -> tuple[Load, float]:
+        """Return the load if brokers had flushed at most once in `flush_interval_ms`, and the mean
+        time in milliseconds that a byte would have waited longer."""
+        in_order = sorted(self._written(), key=lambda found: found[1].created_ms)
+        merged = merged_flushes(in_order, interval_ms=flush_interval_ms, bytes_max=flush_bytes)
+        flushes = list(merged)
+        produced = sum(sum(flush.segment.batch_bytes.values()) for flush in flushes)
+        waited_ms = sum(flush.waited_ms for flush in flushes)
+        return self._load(flush.segment for flush in flushes), waited_ms / (produced or 1)
+
+    def activities(self) -> dict[WriteReason, tuple[float, float]]:
+        """Return PUTs and written bytes by their reason."""
+        found: dict[WriteReason, list[float]] = {name: [] for name in WriteReason}
+        for _, segment in self._written():
+            name = WriteReason.RECORDS if segment.batch_bytes else WriteReason.FACTS
+            found[name].append(segment.size_bytes)
+        for other in self.others:
+            name = WriteReason.CLUSTER if other.topic == CLUSTER else WriteReason.COMPACTION
+            found[name].append(other.size_bytes)
+        checkpoints = sum(activity.checkpoints for activity in self.load().values())
+        found[WriteReason.CHECKPOINTS] = [self.checkpoint_bytes] * checkpoints
+        return {name: (float(len(sizes)), float(sum(sizes))) for name, sizes in found.items()}
+
+    def _load(self, segments: Iterable[LogSegment]) -> Load:
+        return load_of(
+            segments,
+            self.others,
+            checkpoint_bytes=self.checkpoint_bytes,
+            checkpoint_interval_s=self.checkpoint_interval_s,
+        )
+
+    def _written(self) -> Iterator[tuple[WriterId, LogSegment]]:
+        for segment, size_bytes in self.sizes.items():
+            known = self.batches.get(segment)
+            if known is not None:
+                yield segment.writer, _segment(known, size_bytes, self.names)
+
+
+class Usage(NamedTuple):
+    """`complete_from` None: nothing was deleted yet. `held` are bytes and objects that are in the
+    bucket now, by kind."""
+
+    written: WrittenObjects
+    load: Load
+    retention_days: Mapping[str, float]
+    complete_from: date | None
+    held: Mapping[str, tuple[int, int]]
 
 
 class LoadReader:
@@ -94,21 +170,19 @@ class LoadReader:
         names = {topic.topic_id: topic.name for topic in state.topics.values()}
         self._read_footers(sizes.keys(), snapshot.segments)
         checkpoints = listed[keys.CHECKPOINTS]
-        load = load_of(
-            (
-                _segment(self._segments[segment], size_bytes, names)
-                for segment, size_bytes in sizes.items()
-                if segment in self._segments
-            ),
-            _others(listed, names),
-            checkpoint_bytes=sum(info.size_bytes for info in checkpoints)
-            / max(1, len(checkpoints)),
-            checkpoint_interval_s=self._given.checkpoint_interval_s,
+        written = WrittenObjects(
+            sizes,
+            self._segments,
+            names,
+            list(_others(listed, names)),
+            sum(info.size_bytes for info in checkpoints) / max(1, len(checkpoints)),
+            self._given.checkpoint_interval_s,
         )
         gone = covered + len(snapshot.segments) > len(self._segments)
         gone = gone or state.swept_below > Ticket(0, 0)
         return Usage(
-            load,
+            written,
+            written.load(),
             _retention_days(state, self._given),
             _complete_from(listed[keys.FLOORS], gone),
             {

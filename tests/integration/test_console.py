@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from bucketlog.console.application import SECURITY_HEADERS
 from bucketlog.inspect.doctor.of_bucket import digest_of_bucket
@@ -280,3 +280,31 @@ def test_the_choice_of_colours_leads_nowhere_else(address: str, at: str) -> None
 def test_a_place_without_a_log_is_an_error(tmp_path: Path) -> None:
     text = Shell("127.0.0.1:1").failing(2, "console", f"file://{tmp_path}", "--port", "0")
     assert "there is no log in" in text
+
+
+def test_sliders_estimate_the_cost(watched: WatchedPage, bucket_url: str) -> None:
+    """The estimate is the command line's, and follows the slider without another page."""
+    asked = (
+        bucket_url,
+        "--what-if-interval-ms",
+        "5000",
+        "--what-if-retention-days",
+        "30",
+        "-o",
+        "json",
+    )
+    expected = json.loads(Shell("127.0.0.1:1").ok("cost", *asked))["totals"]
+    page = watched.open("cost?q=order")
+    assert page.locator("#estimate tr").count() == 0
+    page.locator("#flush_interval_ms").fill("5000")
+    page.locator("#retention_days").fill("30")
+    expect(page.locator('[data-of="flush_interval_ms"]')).to_have_text("5000")
+    page.wait_for_url("**q=order&flush_interval_ms=5000&retention_days=30")
+    expect(page.locator("#estimate tbody tr")).to_have_count(5)
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#estimate tr").all()[1:]]
+    shown = {name: float(after.strip("$").replace(",", "")) for name, _, after in rows[:3]}
+    assert shown["S3 Standard"] == pytest.approx(sum(expected["s3_standard"].values()), abs=0.01)
+    page.locator("#q").fill("nothing")
+    expect(page.locator(".found")).to_contain_text("0 of")
+    expect(page.locator("#estimate tbody tr")).to_have_count(5)
+    assert watched.complaints == []

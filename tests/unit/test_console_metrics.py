@@ -1,18 +1,23 @@
 """The console's metrics equal its pages, and are bounded in number, whatever names groups have."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bucketlog.console.application import application
+from bucketlog.console.cost_page import cost
 from bucketlog.console.metrics import metrics_text
+from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console
 from bucketlog.console.settings import ConsoleSettings
+from bucketlog.cost.pricing import System
+from bucketlog.log_format.errors import BucketError
 from bucketlog.metadata.facts import OffsetRow, OffsetsCommitted
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from bucketlog.tiered_storage.bucket import ObjectInfo
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
 from tests.unit.test_console_times import answer
@@ -83,6 +88,42 @@ def test_they_say_what_the_pages_say(log: WrittenLog) -> None:
     assert seconds["g",] == pytest.approx((NOW_MS - topics["t"].last_ms) / 1000)
     assert found["bucketlog_group_stuck_partitions"] == {("g",): 2, (HOSTILE,): 3, ("done",): 0}
     assert found["bucketlog_log_read_timestamp_seconds"] == {(): NOW_MS / 1000}
+
+
+def test_costs_are_those_of_the_page(log: WrittenLog) -> None:
+    assert "usd" not in metrics_text(console_of(log)).decode()
+    console = console_of(log, metrics_cost=1)
+    found = read(metrics_text(console).decode())
+    shown = cost(console, PageQuery({}))
+    rows = {row.topic: row.usd for row in shown["page"].rows}
+    assert found["bucketlog_topic_cost_usd"] == {
+        (system.value, name): pytest.approx(rows[name][system])
+        for name in ("t", "u")
+        for system in System
+    }
+    assert found["bucketlog_cost_usd"] == {
+        (system.value,): pytest.approx(usd) for system, usd in shown["sums"].items()
+    }
+
+
+class UnlistedBucket(MemoryBucket):
+    """Refuses to list manifests, which only the reading of costs lists."""
+
+    def list(self, prefix: str, *, start_after: str = "") -> Iterator[ObjectInfo]:
+        if prefix == keys.MANIFESTS:
+            raise BucketError("no right to list")
+        return super().list(prefix, start_after=start_after)
+
+
+def test_without_costs_the_other_metrics_stay() -> None:
+    store = UnlistedBucket()
+    assert store.create(keys.CLUSTER, [IDENTITY.model_dump_json().encode()])
+    log = WrittenLog(store)
+    log.create_topic("t")
+    log.flush()
+    found = read(metrics_text(console_of(log, metrics_cost=1)).decode())
+    assert found["bucketlog_topic_partitions"] == {("t",): 1}
+    assert "bucketlog_topic_cost_usd" not in found
 
 
 def test_their_number_is_bounded(log: WrittenLog) -> None:

@@ -14,7 +14,7 @@
     const text = await response.text();
     if (mine !== wanted || !response.ok) return;
     const page = new DOMParser().parseFromString(text, "text/html");
-    for (const selector of ["#results", ".found", "#read-at"]) {
+    for (const selector of ["#results", "#estimate", ".found", "#read-at"]) {
       const fresh = page.querySelector(selector);
       const old = find(selector);
       if (!fresh || !old) continue;
@@ -47,16 +47,21 @@
     setTimeout(() => { button.textContent = "Copy"; }, COPIED_MS);
   });
 
-  const live = find("form[data-live]");
-  if (live) {
+  for (const live of document.querySelectorAll("form[data-live]")) {
     let timer = 0;
     const search = () => {
-      const given = new URLSearchParams(new FormData(live));
-      if (!given.get("q")) given.delete("q");
+      const given = new URLSearchParams(location.search); // also has the fields of other forms
+      given.delete("page");
+      for (const field of live.querySelectorAll("input:not([type=hidden])")) {
+        if (field.value) given.set(field.name, field.value);
+        else given.delete(field.name);
+      }
       const query = given.toString();
       show(query ? `?${query}` : location.pathname).catch(() => live.submit());
     };
-    live.addEventListener("input", () => {
+    live.addEventListener("input", (event) => {
+      const shown = live.querySelector(`[data-of="${event.target.name}"]`);
+      if (shown) shown.textContent = event.target.value;
       clearTimeout(timer);
       timer = setTimeout(search, TYPING_MS);
     });
