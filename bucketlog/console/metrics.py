@@ -13,13 +13,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from bucketlog.console.cost_page import topic_costs
 from bucketlog.console.groups import GroupWait, group_waits
 from bucketlog.console.log_view import LogView
 from bucketlog.console.pages import Console
 from bucketlog.console.topics import TopicRow, lag_of
-from bucketlog.cost.assumptions import Assumptions
-from bucketlog.cost.pricing import Rates, System, price
 from bucketlog.log_format.errors import BucketlogError
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -52,14 +49,12 @@ class LogCollector(Collector):
 
     def _cost(self) -> Iterator[Metric]:
         """No metric while the footers are read, or if they cannot be read."""
-        given = Assumptions()
         try:
-            usage = self._console.usage()
+            priced = self._console.usage()
         except BucketlogError as error:
             logger.info("no metrics of cost: %s", error)
             return
-        rows = price(usage.load, usage.retention_days, Rates.assumed(given), given)
-        found = {row.topic: row.usd for row in topic_costs(rows)}
+        found = {row.topic: row.usd for row in priced.topics}
         by_topic = GaugeMetricFamily(
             "bucketlog_topic_cost_usd",
             "Price of what the bucket shows of a topic, in US dollars.",
@@ -73,7 +68,7 @@ class LogCollector(Collector):
             "bucketlog_cost_usd",
             "Price of all that the bucket shows of the log, in US dollars.",
             SYSTEM,
-            {system.value: sum(row.total(system) for row in rows) for system in System},
+            {system.value: usd for system, usd in priced.sums.items()},
         )
 
     def _topics(self) -> Iterator[Metric]:

@@ -30,6 +30,7 @@ from bucketlog.console.log_view import ConsoleLog, LogView
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket, TimedBucket
 from bucketlog.console.page_query import PageQuery, table_page
 from bucketlog.console.pending_plans import PendingPlans
+from bucketlog.console.priced_usage import PricedUsage, priced_usage
 from bucketlog.console.record_values import PageValues, RecordValues
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.console.topics import (
@@ -40,7 +41,7 @@ from bucketlog.console.topics import (
     topic_rows,
 )
 from bucketlog.cost.assumptions import Assumptions
-from bucketlog.cost.of_bucket import LoadReader, Usage
+from bucketlog.cost.of_bucket import LoadReader
 from bucketlog.inspect.garbage import GarbageReport, find_garbage
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import TopicIdPartition, WallClock
@@ -134,7 +135,7 @@ class Console:
         aged = partial(AgedValue, now_ms=self.now_ms, work=work, patience_ms=patience_ms)
         self._listing: AgedValue[BucketObjects] = aged(listing_age_ms)
         self._garbage: AgedValue[GarbageReport] = aged(listing_age_ms)
-        self._usage: AgedValue[Usage] = aged(settings.cost_age_ms, is_resumable=True)
+        self._usage: AgedValue[PricedUsage] = aged(settings.cost_age_ms, is_resumable=True)
         self._load_bucket = TimedBucket(self.bucket)
         self._load = LoadReader(self._load_bucket, Assumptions(), self.place)
         figures = attrgetter("figures")
@@ -211,7 +212,7 @@ class Console:
         """Return the rows of a report. They are computed once for each report."""
         return self._due.of(garbage)
 
-    def usage(self) -> Usage:
+    def usage(self) -> PricedUsage:
         """The load of `bucketlog cost` with the default assumptions. Raises `StillReadingError`,
         which names the progress, and the errors of `LoadReader.read`."""
         try:
@@ -223,9 +224,9 @@ class Console:
                 remedy="try again in a moment",
             ) from error
 
-    def _read_load(self, deadline: Deadline) -> Usage:
+    def _read_load(self, deadline: Deadline) -> PricedUsage:
         self._load_bucket.begin(deadline)
-        return self._load.read()
+        return priced_usage(self._load.read(), self._load.given)
 
     def topics(self, view: LogView) -> list[TopicRow]:
         """Return the rows of all topics. They are computed once for the figures of a view."""

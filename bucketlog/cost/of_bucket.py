@@ -140,7 +140,7 @@ class LoadReader:
     ) -> None:
         self._bucket = bucket
         self._log = LogReader(bucket)
-        self._given = given
+        self.given = given
         self._place = place
         self._footers_at_once = footers_at_once
         self._segments: dict[SegmentId, _SegmentBytes] = {}
@@ -176,14 +176,14 @@ class LoadReader:
             names,
             list(_others(listed, names)),
             sum(info.size_bytes for info in checkpoints) / max(1, len(checkpoints)),
-            self._given.checkpoint_interval_s,
+            self.given.checkpoint_interval_s,
         )
         gone = covered + len(snapshot.segments) > len(self._segments)
         gone = gone or state.swept_below > Ticket(0, 0)
         return Usage(
             written,
             written.load(),
-            _retention_days(state, self._given),
+            _retention_days(state, self.given),
             _complete_from(listed[keys.FLOORS], gone),
             {
                 kind.rstrip("/"): (sum(info.size_bytes for info in infos), len(infos))

@@ -119,7 +119,9 @@ def test_a_page_says_how_far_the_reading_is() -> None:
         eventually(lambda: "0 of 6 log segments" in refused(console.usage))
     finally:
         bucket.opened.set()
-    eventually(lambda: console.usage() == usage_of(bucket, GIVEN), despite=(StillReadingError,))
+    eventually(
+        lambda: console.usage().usage == usage_of(bucket, GIVEN), despite=(StillReadingError,)
+    )
 
 
 def refused(call: object) -> str:
