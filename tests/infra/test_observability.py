@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.dashboard import PAGE, render
+from scripts.dashboard_panels import DASHBOARDS, Panel
+from scripts.dashboards import FOLDER, SOURCES, render
 from tests.infra.programs import installed, run
 from tests.scenarios.observed import (
     OBSERVABILITY,
@@ -24,8 +25,34 @@ def prometheus(components: Components) -> Path:
     return program
 
 
-def test_the_dashboard_is_what_the_script_writes() -> None:
-    assert PAGE.read_text() == render(), "run: python scripts/dashboard.py"
+def test_the_dashboards_are_what_the_script_writes() -> None:
+    written = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
+    made = {name: render(dashboard) for name, dashboard in DASHBOARDS.items()}
+    assert written == made, "run: python -m scripts.dashboards"
+
+
+def test_each_panel_has_a_description_and_a_name_of_its_own() -> None:
+    panels: list[Panel] = [
+        panel
+        for dashboard in DASHBOARDS.values()
+        for row in dashboard.rows.values()
+        for panel in row
+    ]
+    assert all(panel.about.endswith(".") for panel in panels)
+    titles = [panel.title for panel in panels]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_queries_use_the_variables(name: str) -> None:
+    dashboard = DASHBOARDS[name]
+    queries = [
+        query for row in dashboard.rows.values() for panel in row for _, query in panel.queries
+    ]
+    used = {found for query in queries for found in re.findall(r"=~\"\$(\w+)\"", query)}
+    assert used == {*dashboard.variables}
+    assert used <= SOURCES.keys()
+    assert all('cluster=~"$cluster"' in query for query in queries)
 
 
 def test_alerts_are_sound_and_fire_when_they_should(prometheus: Path) -> None:

@@ -1,6 +1,6 @@
 """Brokers at work that a real Prometheus scrapes, and what its queries give.
 
-The queries are those of the dashboard and of the alerts in `infra/observability`; a comparison at
+The queries are those of the dashboards and of the alerts in `infra/observability`; a comparison at
 an alert's end is left out, because a healthy cluster gives nothing for it.
 """
 
@@ -20,28 +20,33 @@ import bucketlog
 from bucketlog import Topic
 from bucketlog.embedded.cluster import EmbeddedCluster
 from localstack.servers import free_port
-from scripts.dashboard import RATE
+from scripts.dashboard_panels import RATE
 from tests.rigs.patience import Deadline, let_pass
 from tests.servers.browser import console_process
 
 ROOT = Path(__file__).parents[2]
 OBSERVABILITY = ROOT / "infra/observability"
+DASHBOARDS = OBSERVABILITY / "dashboards"
 BROKERS = 2
 SCRAPE_S = 1
 CONSOLE_SCRAPE_S = 4
 """A scrape that takes longer fails. The console may read the log meanwhile."""
 TOPIC = Topic("observed")
 RECORDS, RECORD_BYTES = 200, 1000
+_VARIABLE = re.compile(r"\$(cluster|broker|topic|group)\b")
 _COMPARISON = re.compile(r"\s*(<|>|==|!=)=?\s*[\d.]+(?=\s+and\s|\s*$)")
 WITHOUT_DATA = ("BucketlogCertificateExpires",)
 """Queries that give nothing: the observed brokers have no SSL listener."""
 
 
 def dashboard_queries() -> dict[str, str]:
-    """By title and legend, as Grafana would send them."""
-    page = json.loads((OBSERVABILITY / "dashboard.json").read_text())
+    """By title and legend, as Grafana would send them with all values of the variables."""
+    pages = [json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json"))]
     return {
-        f"{panel['title']}: {target['legendFormat']}": target["expr"].replace(RATE, "10s")
+        f"{panel['title']}: {target['legendFormat']}": _VARIABLE.sub(
+            ".*", target["expr"].replace(RATE, "1m")
+        )
+        for page in pages
         for panel in page["panels"]
         for target in panel.get("targets", ())
     }
@@ -81,7 +86,7 @@ def prometheus(
     config["global"] = {"scrape_interval": f"{SCRAPE_S}s", "evaluation_interval": f"{SCRAPE_S}s"}
     config["rule_files"] = [str(OBSERVABILITY / "alerts.yaml")]
     for job, targets in zip(config["scrape_configs"], (brokers, [console]), strict=True):
-        job["static_configs"] = [{"targets": list(targets)}]
+        job["static_configs"][0]["targets"] = list(targets)
     config["scrape_configs"][1]["scrape_interval"] = f"{CONSOLE_SCRAPE_S}s"
     path = folder / "prometheus.yaml"
     path.write_text(yaml.safe_dump(config))
@@ -128,7 +133,12 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
             console_process(
                 cluster.bucket_url,
                 log_file=folder / "console.log",
-                settings={"refresh_wait_ms": "250", "niceness": "0"},
+                settings={
+                    "refresh_wait_ms": "250",
+                    "niceness": "0",
+                    "metrics_cost": "1",
+                    "cost_age_ms": "1000",
+                },
             ) as address,
             prometheus(program, folder, targets, urllib.parse.urlsplit(address).netloc) as found,
             bucketlog.connect(cluster.bootstrap) as log,
@@ -136,10 +146,15 @@ def observed(program: Path, folder: Path, *, seconds: float) -> dict[str, list[f
             log.topics.create(TOPIC, partitions=4)
             log.groups.reset("observer", TOPIC, to="earliest")
             work = Deadline(bound_s=seconds)
-            while not work.is_over:
+            while not (work.is_over and _is_scraped_twice(found)):
                 _work(log)
             queries = {**dashboard_queries(), **alert_queries()}
             return {name: found.values(query) for name, query in queries.items()}
+
+
+def _is_scraped_twice(found: Prometheus) -> bool:
+    """Whether two scrapes of the console had the topic: a rate needs two values."""
+    return found.values("max(count_over_time(bucketlog_topic_offsets[1m]))") >= [2.0]
 
 
 def _work(log: bucketlog.Log) -> None:
