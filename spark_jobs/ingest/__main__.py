@@ -24,13 +24,14 @@ from py4j.protocol import Py4JError
 
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.log_reader.tables.conversions import EpochUnit, TimeRules
+from bucketlog.log_reader.tables.ingest_loop import MAX_BATCH_LOG_OFFSETS, IngestReport
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.rows import BadRecords
-from bucketlog.spark_jobs.ingest.job import MAX_BATCH_LOG_OFFSETS, IngestReport, ingest
-from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.parquet import parse_folder
 from bucketlog.spark_jobs.ingest.rows import parse_shape
 from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
-from bucketlog.spark_jobs.ingest.target import IngestTarget
+from bucketlog.spark_jobs.ingest.target import SparkTarget
 from bucketlog.spark_jobs.submitting import run_as_module
 from bucketlog.tiered_storage.backends.location import S3Options, parse_s3_options
 
@@ -147,7 +148,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
     sys.stdout.write(json.dumps(_as_json(report)) + "\n")
 
 
-def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> IngestTarget:
+def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> SparkTarget:
     if given.iceberg:
         from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
 

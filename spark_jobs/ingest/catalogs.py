@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.catalog import Catalog, load_catalog
-from sqlalchemy.exc import DatabaseError
+from pyiceberg.catalog import Catalog
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.tables.catalog import open_catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,15 +44,6 @@ def session_catalog(spark: "SparkSession", name: str) -> Catalog:
     hadoop = gateway._jsparkSession.sessionState().newHadoopConf()
     properties = catalog_properties(name, spark.conf.getAll, hadoop.get)
     return open_catalog(name, properties)
-
-
-def open_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Open the catalog. A SQL catalog makes its tables if it has none, and fails if another ingest
-    makes them at the same time: the second try finds them. Raises the catalog's errors."""
-    try:
-        return load_catalog(name, **properties)
-    except DatabaseError:
-        return load_catalog(name, **properties)
 
 
 def catalog_properties(

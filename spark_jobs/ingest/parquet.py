@@ -28,11 +28,11 @@ from pydantic import BaseModel, ConfigDict
 
 from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
 from bucketlog.log_reader.parquet_target import parse_target
+from bucketlog.log_reader.tables.ingest_loop import WrittenBatch
 from bucketlog.log_reader.tables.progress import Commit, IngestConflictError, TargetState, TopicEnds
 from bucketlog.log_reader.tables.rows import DAY
 from bucketlog.spark_jobs.ingest.hadoop_folder import HadoopFolder
 from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
-from bucketlog.spark_jobs.ingest.target import WrittenBatch
 from bucketlog.tiered_storage.backends.location import Location, S3Options
 from bucketlog.tiered_storage.bucket import SyncBucket
 

@@ -25,12 +25,13 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyarrow.fs import FileType, S3FileSystem
 from pyspark.sql import SparkSession
 
+from bucketlog.log_reader.tables.ingest_loop import IngestReport
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
-from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
-from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
 from bucketlog.spark_jobs.ingest.rows import parse_shape
-from bucketlog.spark_jobs.ingest.target import IngestTarget
+from bucketlog.spark_jobs.ingest.target import SparkTarget
 from bucketlog.spark_jobs.session import local_session
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, RunningStore
 from localstack.spark_jars import (
@@ -286,7 +287,7 @@ def _finish(cluster: Cluster) -> tuple[dict[str, IngestReport], dict[str, Counte
     """Each target is ingested into until there is nothing new, and read."""
     spark = local_session(config=settings(cluster))
     try:
-        targets: dict[str, IngestTarget] = {
+        targets: dict[str, SparkTarget] = {
             "iceberg": IcebergTarget(spark, TABLE, new_id=_new_id),
             "parquet": ParquetTarget(spark, PARQUET, source=cluster.bucket_url, new_id=_new_id),
         }
@@ -300,7 +301,7 @@ def _finish(cluster: Cluster) -> tuple[dict[str, IngestReport], dict[str, Counte
     return reports, rows
 
 
-def _ingest(spark: SparkSession, cluster: Cluster, target: IngestTarget) -> IngestReport:
+def _ingest(spark: SparkSession, cluster: Cluster, target: SparkTarget) -> IngestReport:
     log = IngestedLog(cluster.bucket_url, list(TOPICS), {})
     return ingest(spark, log, target, parse_shape(SCHEMA, None))
 

@@ -16,11 +16,12 @@ from pyiceberg.catalog import Catalog
 from pyspark.sql import SparkSession
 
 from bucketlog.log_reader.tables.conversions import TimeRules
+from bucketlog.log_reader.tables.ingest_loop import IngestReport
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.rows import BadRecords
 from bucketlog.spark_jobs.ingest.catalogs import session_catalog
 from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
-from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
-from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.rows import parse_shape
 from bucketlog.spark_jobs.session import local_session
 from bucketlog.tiered_storage.backends.location import open_sync_bucket

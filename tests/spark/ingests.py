@@ -12,11 +12,12 @@ from typing import Literal, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.tables.ingest_loop import IngestReport
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.progress import IngestConflictError
 from bucketlog.log_reader.tables.rows import BadRecords
 from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
-from bucketlog.spark_jobs.ingest.job import IngestReport, ingest
-from bucketlog.spark_jobs.ingest.moment import IngestedLog
+from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
 from bucketlog.spark_jobs.ingest.rows import parse_shape
 from bucketlog.tiered_storage.backends.location import S3Options

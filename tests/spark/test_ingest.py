@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_reader.tables.ingest_loop import IngestedPartition
 from bucketlog.log_reader.tables.progress import IngestConflictError
-from bucketlog.spark_jobs.ingest.job import IngestedPartition
 from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
 from tests.spark.ingests import Kind, Lake

@@ -243,7 +243,7 @@ def test_a_kill_before_dead_letters_are_appended(
 
         def then_die(*arguments: Any) -> Any:
             found = prepare(*arguments)
-            patch.setattr("bucketlog.spark_jobs.ingest.iceberg.publish_dead_letters", dying)
+            patch.setattr("bucketlog.log_reader.tables.table_target.publish_dead_letters", dying)
             return found
 
         target.prepare = then_die  # type: ignore[method-assign,assignment] # from here on

@@ -10,7 +10,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DatabaseError
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.spark_jobs.ingest.catalogs import catalog_properties, open_catalog
+from bucketlog.log_reader.tables.catalog import open_catalog
+from bucketlog.spark_jobs.ingest.catalogs import catalog_properties
 
 SPARK = "org.apache.iceberg.spark.SparkCatalog"
 NOTHING: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the log holds as a run begins, and whether a stretch of it has records. Spark-free."""
+"""What the log holds as a run of an ingest begins, and whether a stretch of it has records."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from bucketlog.log_format.errors import BucketUnavailableError, ConfigurationErr
 from bucketlog.log_reader.options import parse_options
 from bucketlog.log_reader.planning import planned_tasks
 from bucketlog.log_reader.replay_plan import plan_batch
-from bucketlog.spark_jobs.ingest.moment import IngestedLog, has_records
+from bucketlog.log_reader.tables.ingested_log import IngestedLog, has_records
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.written_log import WrittenLog, some_records
 
