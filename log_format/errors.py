@@ -62,6 +62,7 @@ BucketlogError                 code, retriable, remedy
 ├── KeyUnavailableError        retriable: the service of encryption keys does not answer
 ├── KeysUnavailableError       the keys of the provider of tokens cannot be loaded
 ├── IngestConflictError        retriable: another ingest has committed the batch
+├── TaskProcessError           retriable: a process that ran a task of an ingest ended
 ├── CommitContentionError      retriable: other writers of a table won each try of a commit
 ├── MirrorError                 a copy cannot continue, or the clusters differ
 └── LogError                   the broker answered a client with a Kafka error code

@@ -36,6 +36,7 @@ PACKAGES = {
         "uvloop",
     ),
     "otel": ("opentelemetry",),
+    "iceberg": ("pyiceberg",),
     "console": ("jinja2", "starlette", "uvicorn"),
     "top": ("prometheus_client", "textual"),
     "spark": ("py4j", "pyspark"),

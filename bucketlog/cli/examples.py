@@ -52,6 +52,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "bucketlog replay s3://bucket/prefix orders --since 7d",
         "bucketlog replay s3://bucket/prefix orders --to ./orders --format parquet",
     ),
+    "table run": (
+        "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",
+    ),
     "mirror": ("bucketlog mirror --from kafka:9092 --topics 'orders-*' -b localhost:9092",),
     "export": ("bucketlog export --to kafka:9092 --topics 'orders-*' --once",),
     "group list": ("bucketlog group list",),

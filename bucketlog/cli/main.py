@@ -36,6 +36,7 @@ from bucketlog.cli.schema import app as schema_app
 from bucketlog.cli.segment import app as segment_app
 from bucketlog.cli.signals import TerminationSignal
 from bucketlog.cli.spark import app as spark_app
+from bucketlog.cli.table import app as table_app
 from bucketlog.cli.top import top
 from bucketlog.cli.topic import app as topic_app
 from bucketlog.cli.transaction import app as transaction_app
@@ -84,6 +85,7 @@ app.command("replay")(replay)
 app.command("mirror")(mirror)
 app.command("export")(export)
 app.add_typer(spark_app, name="spark")
+app.add_typer(table_app, name="table")
 app.add_typer(group_app, name="group")
 app.add_typer(transaction_app, name="transaction")
 app.add_typer(user_app, name="user")

@@ -1,0 +1,247 @@
+"""`bucketlog table`: topics as Iceberg tables, straight from the bucket, without Spark."""
+
+import os
+import threading
+from contextlib import closing
+from dataclasses import asdict
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from uuid import uuid4
+
+import typer
+
+from bucketlog.cli.options import BucketUrl, OutputFormat
+from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.log_format.durations import parse_duration_ms
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_format.extras import check_installed
+from bucketlog.terminal import Output, counted, note, say, say_json
+
+if TYPE_CHECKING:
+    from bucketlog.ingesting.local_ingest import LocalIngest
+    from bucketlog.log_reader.tables.conversions import TimeRules
+    from bucketlog.log_reader.tables.ingest_loop import IngestReport
+    from bucketlog.log_reader.tables.rows import RowShape
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Topics as Iceberg tables, straight from the bucket.",
+)
+PROCESSES_MAX = 1_024
+
+Topics = Annotated[str, typer.Option(metavar="LIST", help="Topics, comma-separated.")]
+Schema = Annotated[
+    str,
+    typer.Option(metavar="FIELDS", help="Fields of the values, as 'id string, amount double'."),
+]
+Table = Annotated[
+    str, typer.Option("--into", metavar="TABLE", help="Table, as catalog.database.table.")
+]
+Catalog = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog-property",
+        metavar="NAME=VALUE",
+        help="Property of the catalog for PyIceberg, such as uri=…; repeatable. "
+        "Default: those of PyIceberg's configuration.",
+    ),
+]
+BadValues = Annotated[
+    Literal["dead-letter", "fail", "null"],
+    typer.Option(
+        "--bad-records",
+        help="Values that do not fit: put them into a separate table, end the run, or make "
+        "fields null.",
+    ),
+]
+DeadLetters = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TABLE",
+        help="Table for dead letters, as database.table; default: TABLE_dead_letters.",
+    ),
+]
+DayFrom = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD",
+        help="Timestamp or date that the day of a row comes from; default: the record's time.",
+    ),
+]
+EpochUnits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--epoch-unit",
+        metavar="[FIELD=]UNIT",
+        help="Unit of timestamps that are numbers: seconds, milliseconds or microseconds; "
+        "repeatable. Without it, numbers are bad values.",
+    ),
+]
+EpochRange = Annotated[
+    str,
+    typer.Option(
+        metavar="DAY,DAY", help="Earliest and first too late day of timestamps that are numbers."
+    ),
+]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=PROCESSES_MAX, help="Processes that run tasks; default: the number of cores."
+    ),
+]
+BatchOffsets = Annotated[
+    int | None,
+    typer.Option(
+        "--max-batch-offsets", min=1, help="Offsets of all partitions in one commit, at most."
+    ),
+]
+AllowLoss = Annotated[
+    bool,
+    typer.Option(
+        "--allow-data-loss",
+        help="Continue where retention has deleted records that were not ingested.",
+    ),
+]
+Follow = Annotated[
+    bool, typer.Option("--follow", "-f", help="Run again and again, until a signal.")
+]
+Every = Annotated[
+    str, typer.Option(metavar="TIME", help="Time between two commits with --follow, such as 10s.")
+]
+SourceOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Option of the source, such as startingTimestamp=… or s3.endpoint_url=…; repeatable.",
+    ),
+]
+
+
+@app.command("run")
+def run(
+    bucket: BucketUrl,
+    topics: Topics,
+    schema: Schema,
+    into: Table,
+    catalog_property: Catalog = None,
+    bad_records: BadValues = "dead-letter",
+    dead_letters: DeadLetters = None,
+    day_from: DayFrom = None,
+    epoch_unit: EpochUnits = None,
+    epoch_range: EpochRange = "1971-01-01,2100-01-01",
+    processes: Processes = None,
+    max_batch_offsets: BatchOffsets = None,
+    allow_data_loss: AllowLoss = False,
+    follow: Follow = False,
+    every: Every = "10s",
+    option: SourceOptions = None,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Ingest topics with JSON values into an Iceberg table, each record exactly once.
+
+    A run begins where the last commit ended, and ends where the log ended when the run began."""
+    check_installed("replay", extra="iceberg")
+    check_installed("iceberg")
+    from bucketlog.ingesting.local_ingest import LocalIngest, ShapedTarget
+    from bucketlog.ingesting.task_processes import TaskProcesses
+    from bucketlog.log_reader.tables.catalog import open_catalog
+    from bucketlog.log_reader.tables.ingest_loop import MAX_BATCH_LOG_OFFSETS
+    from bucketlog.log_reader.tables.ingested_log import IngestedLog
+    from bucketlog.log_reader.tables.table_target import TableName, TableTarget
+
+    every_s = parse_duration_ms(every) / 1000
+    name = TableName.parse(into, dead_letters)
+    properties = pairs("--catalog-property", catalog_property or [])
+    shape = row_shape(schema, day_from, time_rules(epoch_unit or [], epoch_range), bad_records)
+    names = [topic.strip() for topic in topics.split(",") if topic.strip()]
+    log = IngestedLog(bucket, names, pairs("--option", option or []))
+    with closing(TaskProcesses(processes or os.cpu_count() or 1)) as running:
+        target = TableTarget(
+            name,
+            lambda: open_catalog(name.catalog, properties),
+            running.run,
+            new_id=lambda: uuid4().hex,
+        )
+        ingest = LocalIngest(
+            log,
+            ShapedTarget(target, shape),
+            running.processes,
+            max_batch_offsets or MAX_BATCH_LOG_OFFSETS,
+            fail_on_data_loss=not allow_data_loss,
+        )
+        with sigterm_interrupts():
+            if follow:
+                _follow(ingest, every_s, output)
+            else:
+                _show(ingest.run(), output)
+
+
+def _follow(ingest: "LocalIngest", every_s: float, output: Output) -> None:
+    def failed(error: BucketlogError | OSError) -> None:
+        note(f"{error}; the next run tries again")
+
+    for report in ingest.follow(every_s, threading.Event(), failed=failed):
+        if report.batches:
+            _show(report, output)
+
+
+def _show(report: "IngestReport", output: Output) -> None:
+    if output is not Output.TABLE:
+        say_json({**asdict(report), "gaps": [gap._asdict() for gap in report.gaps]})
+        return
+    letters = counted(report.dead_letters, "dead letter")
+    say(
+        f"{report.target}: {counted(report.records, 'row')} and {letters} in "
+        f"{counted(report.batches, 'batch')}, {report.seconds:.1f} s"
+    )
+
+
+def row_shape(
+    schema: str,
+    day_from: str | None,
+    times: "TimeRules",
+    bad_records: Literal["dead-letter", "fail", "null"],
+) -> "RowShape":
+    """Raises `ConfigurationError`."""
+    from bucketlog.log_reader.tables.rows import RowShape
+    from bucketlog.log_reader.tables.schema_text import parse_schema
+
+    return RowShape(parse_schema(schema), day_from, times, bad_records)
+
+
+def time_rules(units: list[str], days: str) -> "TimeRules":
+    """The rules of `--epoch-unit` and `--epoch-range`. Raises `ConfigurationError`."""
+    from bucketlog.log_reader.tables.conversions import TimeRules
+
+    by_field: dict[str, Any] = {}  # TimeRules checks the units
+    for item in units:
+        field, _, unit = item.rpartition("=")
+        if field in by_field:
+            raise ConfigurationError(
+                f"--epoch-unit is given twice for {field or 'all fields'}", remedy="give it once"
+            )
+        by_field[field] = unit
+    try:
+        earliest, latest = map(date.fromisoformat, days.split(","))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--epoch-range {days[:60]} is not two days",
+            remedy="use two days, as in 1971-01-01,2100-01-01",
+        ) from error
+    return TimeRules(by_field.pop("", None), by_field, earliest, latest)
+
+
+def pairs(flag: str, given: list[str]) -> dict[str, str]:
+    """The values of a repeatable `flag`, by name. Raises `ConfigurationError`, without the value,
+    which may be a secret."""
+    found: dict[str, str] = {}
+    for item in given:
+        name, separator, value = item.partition("=")
+        if not separator:
+            raise ConfigurationError(f"{flag}: NAME=VALUE is expected", remedy="add a name and '='")
+        if name in found:
+            raise ConfigurationError(f"{flag} {name} is given twice", remedy="give it once")
+        found[name] = value
+    return found

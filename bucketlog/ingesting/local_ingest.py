@@ -1,0 +1,91 @@
+"""An ingest into an Iceberg table whose tasks run in processes of this machine.
+
+The loop, the rows and the commit are those of the ingest on Spark (`log_reader.tables`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bucketlog.log_format.errors import BucketError, BucketlogError, BucketRefusedError
+from bucketlog.log_reader.tables.ingest_loop import (
+    MAX_BATCH_LOG_OFFSETS,
+    IngestBatch,
+    IngestReport,
+    WrittenBatch,
+    run_ingest,
+)
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
+from bucketlog.log_reader.tables.progress import TargetState, TopicEnds
+from bucketlog.log_reader.tables.rows import RowShape
+from bucketlog.log_reader.tables.table_target import TableTarget
+
+
+@dataclass(frozen=True)
+class ShapedTarget:
+    """A table with the shape of its rows: the target of a loop."""
+
+    table: TableTarget
+    shape: RowShape
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    def prepare(self) -> TargetState:
+        return self.table.prepare(self.shape)
+
+    def write(
+        self, batch: IngestBatch, standing: TargetState, topics: Mapping[str, TopicEnds]
+    ) -> WrittenBatch:
+        return self.table.write(batch.options, batch.tasks, self.shape, standing, topics)
+
+
+@dataclass(frozen=True)
+class LocalIngest:
+    """`processes` is the number of tasks that run at the same time."""
+
+    log: IngestedLog
+    target: ShapedTarget
+    processes: int
+    max_batch_offsets: int = MAX_BATCH_LOG_OFFSETS
+    fail_on_data_loss: bool = True
+
+    def run(self) -> IngestReport:
+        """Ingest what the log holds now. Raises the errors of `run_ingest` and of the tasks."""
+        return run_ingest(
+            self.log,
+            self.target,
+            cores=lambda: self.processes,
+            max_batch_offsets=self.max_batch_offsets,
+            fail_on_data_loss=self.fail_on_data_loss,
+        )
+
+    def follow(
+        self,
+        every_s: float,
+        stopped: threading.Event,
+        *,
+        failed: Callable[[BucketlogError | OSError], None],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> Iterator[IngestReport]:
+        """Run again and again until `stopped` is set. A run begins `every_s` after the last one
+        began, or at once if that is over. `failed` gets an error that another run may not have;
+        other errors are raised."""
+        while not stopped.is_set():
+            began_s = now_s()
+            try:
+                yield self.run()
+            except (BucketlogError, OSError) as error:
+                if not _may_pass(error):
+                    raise
+                failed(error)
+            stopped.wait(max(0.0, began_s + every_s - now_s()))
+
+
+def _may_pass(error: BucketlogError | OSError) -> bool:
+    """Whether another run may end without the error: stores and catalogs come back."""
+    if isinstance(error, BucketError):
+        return not isinstance(error, BucketRefusedError)
+    return isinstance(error, OSError) or error.retriable

@@ -1,0 +1,77 @@
+"""Runs that follow a log: when they begin, and which errors end them."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bucketlog.ingesting.local_ingest import LocalIngest
+from bucketlog.log_format.errors import (
+    BucketError,
+    BucketlogError,
+    BucketRefusedError,
+    BucketUnavailableError,
+    ConfigurationError,
+)
+
+
+def followed(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | str], took_s: float
+) -> tuple[list[Any], list[str], list[float]]:
+    """The reports, the errors that were passed over, and the pauses of runs every 10 s."""
+    left, now_s = iter(outcomes), [0.0]
+    pauses: list[float] = []
+    errors: list[str] = []
+
+    class Stopped(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout is not None
+            pauses.append(timeout)
+            now_s[0] += timeout
+            if len(pauses) == len(outcomes):
+                self.set()
+            return self.is_set()
+
+    def run(self: LocalIngest) -> Any:
+        now_s[0] += took_s
+        outcome = next(left)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(LocalIngest, "run", run)
+    nothing: Any = None
+    ingest = LocalIngest(nothing, nothing, 1)
+    reports: Iterator[Any] = ingest.follow(
+        10, Stopped(), failed=lambda error: errors.append(error.args[0]), now_s=lambda: now_s[0]
+    )
+    return list(reports), errors, pauses
+
+
+def test_a_run_begins_when_its_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports, _, pauses = followed(monkeypatch, ["a", "b"], took_s=3)
+    assert (reports, pauses) == (["a", "b"], [7, 7])
+
+
+def test_a_run_that_is_late_begins_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert followed(monkeypatch, ["a", "b"], took_s=30)[2] == [0, 0]
+
+
+def test_an_outage_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    outages = [
+        BucketUnavailableError("the bucket is away"),
+        BucketError("the catalog fails"),
+        ConnectionRefusedError("the catalog is away"),
+    ]
+    reports, errors, _ = followed(monkeypatch, [*outages, "b"], took_s=1)
+    assert reports == ["b"]
+    assert errors == ["the bucket is away", "the catalog fails", "the catalog is away"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [ConfigurationError("no topic", remedy="name one"), BucketRefusedError("no right")]
+)
+def test_a_wrong_setting_ends_it(monkeypatch: pytest.MonkeyPatch, wrong: BucketlogError) -> None:
+    with pytest.raises(type(wrong)):
+        followed(monkeypatch, [wrong, "b"], took_s=1)
