@@ -1,6 +1,6 @@
 """Ingest: JSON records of topics, from the bucket into a table of a lake, each exactly once.
 
-    job      the loop: where a target is, what the log holds, batch by batch
+    job      the loop of log_reader.tables, in a session
     rows     the schema and the rows of a batch, as Spark has them
     iceberg  an Iceberg table: tasks write its files, one commit has rows and end offsets
     catalogs the catalogs of a Spark session, as the driver opens them

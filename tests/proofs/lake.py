@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.dead_letters import dead_letters
 from tests.scenarios.evolution import evolution
+from tests.scenarios.freshness import freshness
 from tests.scenarios.lake_readers import lake_readers
 from tests.servers.cluster import Store
 
@@ -14,6 +15,7 @@ PLANTED = 1_000
 GOOD_SHORT, GOOD_FULL = 20_000, 1_000_000
 EVOLVED_SHORT, EVOLVED_FULL = 1_000, 200_000
 READ_SHORT, READ_FULL = 1_000, 400_000
+FRESH_S_P99_MAX = 15.0
 
 
 def prove_dead_letters(short: bool) -> Figures:
@@ -49,6 +51,22 @@ def prove_lake_readers(short: bool) -> Figures:
     return _without_problems(found.as_json(), found.problems)
 
 
+def prove_freshness(short: bool) -> Figures:
+    """`bucketlog table run --follow` ingests records while they are produced.
+
+    The time from a record's acknowledgement until a reader has its row is below 15 s (p99), and
+    each record is in the table once.
+    """
+    if short:
+        found = freshness(Store.FILE, bytes_per_s=200_000, seconds=8, every="1s")
+    else:
+        found = freshness(Store.MINIO, bytes_per_s=5_000_000, seconds=120, every="5s")
+    figures = found.as_json()
+    if not short and found.fresh_s_p99 >= FRESH_S_P99_MAX:
+        raise ShortfallError(f"p99 is {found.fresh_s_p99} s, not below {FRESH_S_P99_MAX}", figures)
+    return _without_problems(figures, found.problems)
+
+
 def _without_problems(figures: Figures, problems: list[str]) -> Figures:
     if problems:
         raise ShortfallError("; ".join(problems[:5]), figures)
@@ -59,4 +77,5 @@ LAKE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "dead-letters": prove_dead_letters,
     "evolution": prove_evolution,
     "lake-readers": prove_lake_readers,
+    "freshness": prove_freshness,
 }
