@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time
 from bucketlog.client.kafka_errors import log_error
+from bucketlog.client.names import whole_name
 from bucketlog.client.topic import Topic
 from bucketlog.client.topics import Topics, name_of
 from bucketlog.client.unread import first_unread_ms
@@ -413,13 +414,13 @@ class Groups:
                 if it does not exist.
         """
         futures = self._admin.client.delete_consumer_groups(
-            [group], request_timeout=self._admin.timeout_s
+            [whole_name(group, "group")], request_timeout=self._admin.timeout_s
         )
         self._admin.wait(futures[group], f"deleting group {group!r}")
 
     def _description(self, group: str, doing: str) -> Any:
         futures = self._admin.client.describe_consumer_groups(
-            [group], request_timeout=self._admin.timeout_s
+            [whole_name(group, "group")], request_timeout=self._admin.timeout_s
         )
         return self._admin.wait(futures[group], doing)
 
@@ -429,7 +430,7 @@ class Groups:
 
     def _committed_rows(self, group: str, doing: str) -> Sequence[KafkaPartition]:
         futures = self._admin.client.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)],
+            [ConsumerGroupTopicPartitions(whole_name(group, "group"))],
             require_stable=True,
             request_timeout=self._admin.timeout_s,
         )
@@ -513,7 +514,8 @@ class Groups:
         if not rows:
             return
         futures = self._admin.client.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, list(rows))], request_timeout=self._admin.timeout_s
+            [ConsumerGroupTopicPartitions(whole_name(group, "group"), list(rows))],
+            request_timeout=self._admin.timeout_s,
         )
         for row in self._admin.wait(futures[group], doing).topic_partitions or ():
             if row.error is not None:

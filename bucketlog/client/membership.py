@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Generic, Literal, TypeAlias, get_args
 
 from bucketlog.client.choices import no_choice
+from bucketlog.client.names import whole_name
 from bucketlog.client.option_bounds import IN_GROUPS, check_bounds
 from bucketlog.client.reading_range import ENDS
 from bucketlog.client.sources import P
@@ -44,6 +45,7 @@ class GroupMembership(Generic[P]):
     def __post_init__(self) -> None:
         if not self.group:
             raise ConfigurationError("the group has no name", remedy='as in group="billing"')
+        whole_name(self.group, "group")
         if self.assignor not in get_args(Assignor):
             raise no_choice("assignor", self.assignor, get_args(Assignor))
         if isinstance(self.start, str) and self.start not in ENDS:

@@ -20,6 +20,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from bucketlog.client.admin import EARLIEST, LATEST, Admin, at_time
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.moving_leader import settling
+from bucketlog.client.names import whole_name
 from bucketlog.client.retention import Retention, retention_ms
 from bucketlog.client.topic import Topic
 from bucketlog.log_format.display import Description, DisplayedObject
@@ -518,7 +519,8 @@ class Topics:
 
 
 def name_of(topic: str | Topic[Any, Any]) -> str:
-    return topic if isinstance(topic, str) else topic.name
+    """The name of a topic. Raises `ConfigurationError` for a name with a NUL."""
+    return whole_name(topic if isinstance(topic, str) else topic.name, "topic")
 
 
 def _check_partitions(partitions: int) -> None:
