@@ -44,7 +44,7 @@ DECODE_BYTES = 1024 * 1024
 """Stored bytes that become one Arrow batch; a record batch is never split."""
 
 
-class _Request(NamedTuple):
+class RangeGet(NamedTuple):
     """One range GET of a piece."""
 
     piece: TaskPiece
@@ -197,7 +197,7 @@ def _reads(
         yield from _checked(answers)
 
 
-def _checked(answers: Iterable[tuple[_Request, Buffer]]) -> Iterator[CheckedBatches]:
+def _checked(answers: Iterable[tuple[RangeGet, Buffer]]) -> Iterator[CheckedBatches]:
     walk: BatchWalk | None = None
     for (piece, key, span), data in answers:
         if isinstance(piece, Piece):
@@ -226,25 +226,26 @@ def _checked(answers: Iterable[tuple[_Request, Buffer]]) -> Iterator[CheckedBatc
             yield CheckedBatches(key, found.data, found.position, [run])
 
 
-def _requests(pieces: Iterable[TaskPiece]) -> Iterator[_Request]:
+def range_gets(pieces: Iterable[TaskPiece]) -> Iterator[RangeGet]:
+    """The requests that read `pieces`, in order."""
     for piece in pieces:
         if isinstance(piece, Piece):
             key = keys.segment(piece.segment)
-            yield _Request(piece, key, Span(piece.position, piece.length))
+            yield RangeGet(piece, key, Span(piece.position, piece.length))
         else:
             key = keys.tier_object(TierObject.of(piece.partition, piece.row))
             for span in parts_of(piece.span):
-                yield _Request(piece, key, span)
+                yield RangeGet(piece, key, span)
 
 
 def _read_ahead(
     bucket: SyncBucket, pieces: Iterable[TaskPiece]
-) -> Generator[tuple[_Request, Buffer], None, None]:
+) -> Generator[tuple[RangeGet, Buffer], None, None]:
     pool = ThreadPoolExecutor(READ_AHEAD, thread_name_prefix="bucketlog-read")
     try:
-        flying: deque[tuple[_Request, Future[Buffer]]] = deque()
+        flying: deque[tuple[RangeGet, Future[Buffer]]] = deque()
         waiting = 0
-        for request in _requests(pieces):
+        for request in range_gets(pieces):
             flying.append((request, pool.submit(_get, bucket, request)))
             waiting += request.span.length
             while len(flying) > READ_AHEAD or (len(flying) > 1 and waiting > READ_AHEAD_BYTES):
@@ -258,7 +259,7 @@ def _read_ahead(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _get(bucket: SyncBucket, request: _Request) -> Buffer:
+def _get(bucket: SyncBucket, request: RangeGet) -> Buffer:
     try:
         return get_part(bucket, request.key, request.span)
     except CorruptObjectError as error:

@@ -106,7 +106,8 @@ def resolve_ranges(
         if start > end:
             raise ConfigurationError(
                 f"{topic}-{partition.partition}: "
-                f"starting offset {start} is after ending offset {end}"
+                f"starting offset {start} is after ending offset {end}",
+                remedy="swap the two offsets",
             )
         ranges.append(OffsetRange(topic, partition, start, end))
     return ranges

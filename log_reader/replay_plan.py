@@ -7,8 +7,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from bucketlog.log_format.display import Description, DisplayedObject
+from bucketlog.log_reader.fetch import range_gets
 from bucketlog.log_reader.options import ReadOptions, open_log, parse_options
 from bucketlog.log_reader.plan import Piece, TaskPiece, count_records, wanted_rows
 from bucketlog.log_reader.planning import Parts, no_collection, read_wanted, tasks_of
@@ -82,7 +84,15 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
 
     Raises `ConfigurationError`, `CorruptObjectError` and the bucket's errors.
     """
-    with closing(open_log(options)) as bucket, no_collection():
+    with closing(open_log(options)) as bucket:
+        return plan_replay_of(bucket, options, cores=cores)
+
+
+def plan_replay_of(
+    bucket: SyncBucket, options: ReadOptions, *, cores: Callable[[], int]
+) -> ReplayPlan:
+    """The plan of `plan_replay`, for a bucket that is open. Raises as `plan_replay` does."""
+    with no_collection():
         ranges, parts = read_wanted(bucket, options)
         indexes = read_indexes(
             bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
@@ -97,6 +107,19 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
         _bytes_of(tasks),
         sum(each.records for each in withheld_of(ranges, parts, options.ending)),
     )
+
+
+class PlannedReads(NamedTuple):
+    """What a plan reads: the number of objects, and of their GET requests."""
+
+    objects: int
+    gets: int
+
+
+def planned_reads(plan: ReplayPlan) -> PlannedReads:
+    """What the tasks of a plan read. Requests that are repeated after failures do not count."""
+    wanted = [each.key for task in plan.tasks for each in range_gets(task)]
+    return PlannedReads(len(set(wanted)), len(wanted))
 
 
 def plan_batch(options: ReadOptions, *, cores: Callable[[], int]) -> list[tuple[TaskPiece, ...]]:

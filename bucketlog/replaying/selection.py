@@ -111,7 +111,7 @@ def parse_offsets(text: str) -> dict[int, OffsetRange]:
     """
     found: dict[int, OffsetRange] = {}
     for item in text.split(","):
-        match = re.fullmatch(r"\s*(\d+):(\d*)(-(\d*))?\s*", item)
+        match = re.fullmatch(r"\s*(\d{1,19}):(\d{0,19})(-(\d{0,19}))?\s*", item, re.ASCII)
         if match is None or int(match[1]) in found:
             raise ConfigurationError(
                 f"offsets {item.strip()!r}",

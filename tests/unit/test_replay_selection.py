@@ -73,7 +73,7 @@ def test_offsets_as_text() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "0", "0:a", "0:1-2-3", "0:1,0:2", "x:1"])
+@pytest.mark.parametrize("text", ["", "0", "0:a", "0:1-2-3", "0:1,0:2", "x:1", "0:" + "9" * 5_000])
 def test_what_is_no_text_of_offsets(text: str) -> None:
     with pytest.raises(ConfigurationError, match="as in 0:120"):
         parse_offsets(text)
