@@ -40,6 +40,7 @@ from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
 from bucketlog.console.pending_plans import PlanGoneError
 from bucketlog.console.posted_forms import OtherOriginError, check_origin, form_values
+from bucketlog.console.replay_page import replay
 from bucketlog.console.transactions_page import transactions
 from bucketlog.console.verify_page import start_check, stop_check, verify
 from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
@@ -86,6 +87,7 @@ NAVIGATION = (
     ("overview", "", "Overview", "o"),
     ("topics", "topics", "Topics", "t"),
     ("messages", "messages", "Messages", "m"),
+    ("replay", "replay", "Replay", "p"),
     ("groups", "groups", "Groups", "g"),
     ("transactions", "transactions", "Transactions", "x"),
     ("bucket", "bucket", "Bucket", "b"),
@@ -100,6 +102,7 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "topic": ("topic", pages.topic),
     "messages": ("messages", message_pages.messages),
     "record": ("record", message_pages.record),
+    "replay": ("replay", replay),
     "groups": ("groups", group_pages.groups),
     "group": ("group", group_pages.group),
     "transactions": ("transactions", transactions),

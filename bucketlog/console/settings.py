@@ -147,6 +147,9 @@ class ConsoleSettings(BaseSettings):
     verify_damage_max: int = Field(
         default=100, ge=1, description="damaged places that the page Verify shows"
     )
+    replay_threads: int = Field(
+        default=2, ge=1, description="threads that read and decode the records of a replay"
+    )
     broker_ms_max: int = Field(
         default=5_000, ge=1, description="time that a page waits for each answer of brokers"
     )

@@ -19,6 +19,7 @@ PAGES = {
     "topic": f"topic?name={ORDERS}",
     "messages": f"messages?topic={ORDERS}",
     "record": f"record?topic={ORDERS}&partition=0&offset=3",
+    "replay": f"replay?topic={ORDERS}&seek=offsets&offsets=0:0-50,2:",
     "groups": "groups",
     "group": f"group?name={GROUP}",
     "bucket": "bucket",

@@ -1,0 +1,102 @@
+"""Computes the page Replay: the plan of a replay, its cost, and code for it."""
+
+from typing import NamedTuple
+
+from bucketlog.console.copied_code import ReplayCode, ReplayedRanges, replay_code
+from bucketlog.console.page_query import PageQuery
+from bucketlog.console.pages import Console, Values
+from bucketlog.console.replay_range import RANGES, ReplayRange, replay_range
+from bucketlog.cost.assumptions import Assumptions
+from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay_of, planned_reads
+from bucketlog.replaying.record_bar import expected_records
+from bucketlog.tiered_storage.counting import BucketCounts, CountingSyncBucket
+
+
+class ReplayFigures(NamedTuple):
+    """What a replay costs. `gets` read the records. `planning_gets` and `lists` make the plan.
+    Without `is_exact`, there may be fewer records. `withheld` committed records are left out,
+    because a broker may still be writing offsets below them."""
+
+    objects: int
+    stored_bytes: int
+    gets: int
+    planning_gets: int
+    lists: int
+    usd: float
+    records: int
+    is_exact: bool
+    withheld: int
+
+
+class PlannedReplay(NamedTuple):
+    """A plan with its figures. `offsets` has the partitions with records."""
+
+    plan: ReplayPlan
+    figures: ReplayFigures
+    offsets: dict[int, tuple[int, int]]
+
+
+def replay(console: Console, query: PageQuery) -> Values:
+    """The form, and the plan if the address names a topic. Raises the errors of `replay_range` and
+    of `plan_replay`."""
+    view = console.look()
+    settings = console.settings
+    values: Values = {
+        "view": view,
+        "names": sorted(view.state.names)[: settings.page_rows_max],
+        "ranges": RANGES,
+        "topic": None,
+    }
+    if not query.text("topic"):
+        return values
+    wanted = replay_range(console, view, query)
+    found = planned_replay(console, wanted)
+    return values | {
+        "topic": wanted.topic,
+        "figures": found.figures,
+        "offsets": found.offsets,
+        "code": _code(console, wanted, found),
+        "is_encrypted": wanted.topic.topic_id in view.state.data_keys.by_topic,
+    }
+
+
+def planned_replay(console: Console, wanted: ReplayRange) -> PlannedReplay:
+    """Plan as a replay does, with the requests and the limits of a page."""
+    bucket = CountingSyncBucket(console.bucket)
+    threads = console.settings.replay_threads
+    plan = plan_replay_of(bucket, wanted.options(console), cores=lambda: threads)
+    return PlannedReplay(
+        plan,
+        figures_of(plan, bucket.snapshot()),
+        {
+            each.partition.partition: (each.start, each.end)
+            for each in plan.ranges
+            if each.start < each.end
+        },
+    )
+
+
+def figures_of(plan: ReplayPlan, planning: BucketCounts) -> ReplayFigures:
+    """The figures of a plan. `planning` counts the requests that made the plan. Prices are those
+    of S3 Standard."""
+    reads, prices = planned_reads(plan), Assumptions()
+    planning_gets = planning.gets + planning.heads
+    return ReplayFigures(
+        objects=reads.objects,
+        stored_bytes=plan.stored_bytes,
+        gets=reads.gets,
+        planning_gets=planning_gets,
+        lists=planning.lists,
+        usd=(reads.gets + planning_gets) / 1_000 * prices.s3_standard_get_usd_per_1000
+        + planning.lists / 1_000 * prices.s3_standard_put_usd_per_1000,
+        records=expected_records(plan),
+        is_exact=plan.records is not None,
+        withheld=plan.withheld_records,
+    )
+
+
+def _code(console: Console, wanted: ReplayRange, found: PlannedReplay) -> ReplayCode | None:
+    """Code for the offsets of the plan, or None if there is no record."""
+    if not found.offsets:
+        return None
+    return replay_code(ReplayedRanges(console.place, wanted.topic.name, found.offsets))
