@@ -4,19 +4,16 @@ Invariants: at most one check runs. After the end of a check, no other check sta
 `interval_ms`. A running check ends when somebody stops the check, or when the console ends.
 """
 
-import json
-import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from bucketlog.console.followed_process import FollowedProcess
 from bucketlog.inspect.verify_report import Damage
 from bucketlog.log_format.errors import BucketlogError
 from bucketlog.log_format.model import WallClock
-
-LINE_BYTES_MAX = 4 * 1024 * 1024
 
 
 class CheckRefusedError(BucketlogError):
@@ -68,8 +65,7 @@ class LogChecks:
         self._now_ms = now_ms
         self._lock = threading.Lock()
         self._latest: LogCheck | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._follower: threading.Thread | None = None
+        self._process: FollowedProcess | None = None
 
     @property
     def latest(self) -> LogCheck | None:
@@ -81,18 +77,10 @@ class LogChecks:
         `interval_ms` ago."""
         with self._lock:
             self._refuse_soon()
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+            self._process = FollowedProcess(
+                self._command, "check", on_line=self._take, on_end=self._fail
             )
             self._latest = LogCheck(self._now_ms())
-            self._follower = threading.Thread(
-                target=self._follow, args=(self._process,), name="console-check", daemon=True
-            )
-            self._follower.start()
 
     def stop(self) -> None:
         """Stop the running check, if there is one."""
@@ -104,8 +92,8 @@ class LogChecks:
     def close(self) -> None:
         """Stop the running check, and wait for the end of its process."""
         self.stop()
-        if self._follower is not None:
-            self._follower.join()
+        if self._process is not None:
+            self._process.join()
 
     def _refuse_soon(self) -> None:
         latest = self._latest
@@ -120,24 +108,17 @@ class LogChecks:
                 remedy=f"try again in {left_ms} ms, or lower BUCKETLOG_CONSOLE_VERIFY_INTERVAL_MS",
             )
 
-    def _follow(self, process: "subprocess.Popen[bytes]") -> None:
-        assert process.stdout is not None
-        with process.stdout as lines:
-            try:
-                while line := lines.readline(LINE_BYTES_MAX):
-                    self._take(process, json.loads(line))
-            except (ValueError, RecursionError):  # not JSON, cut off, or too deeply nested
-                process.kill()
-        code = process.wait()
+    def _fail(self, process: FollowedProcess, status: int) -> None:
+        """End a check that has not ended with a report."""
         with self._lock:
             self._end(
                 process,
                 Outcome.FAILED,
-                error=f"the process ended with exit status {code}. If the check needs more memory, "
-                "raise BUCKETLOG_CONSOLE_VERIFY_MEMORY_BYTES_MAX.",
+                error=f"the process ended with exit status {status}. If the check needs more "
+                "memory, raise BUCKETLOG_CONSOLE_VERIFY_MEMORY_BYTES_MAX.",
             )
 
-    def _take(self, process: "subprocess.Popen[bytes]", message: Mapping[str, Any]) -> None:
+    def _take(self, process: FollowedProcess, message: Mapping[str, Any]) -> None:
         with self._lock:
             if "of" in message:
                 self._set(process, checked=message["checked"], of=message["of"])
@@ -153,10 +134,10 @@ class LogChecks:
                     damage_count=message["damage_count"],
                 )
 
-    def _end(self, process: "subprocess.Popen[bytes]", outcome: Outcome, **values: Any) -> None:
+    def _end(self, process: FollowedProcess, outcome: Outcome, **values: Any) -> None:
         """End the check of `process`. If the check has already ended, change nothing."""
         self._set(process, outcome=outcome, ended_ms=self._now_ms(), **values)
 
-    def _set(self, process: "subprocess.Popen[bytes]", **values: Any) -> None:
+    def _set(self, process: FollowedProcess, **values: Any) -> None:
         if process is self._process and self._latest is not None and self._latest.is_running:
             self._latest = replace(self._latest, **values)

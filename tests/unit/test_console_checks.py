@@ -162,7 +162,7 @@ def test_the_end_of_an_earlier_process_leaves_the_next_check_alone(checks: Check
     found = checks.of(sys.executable, "-c", ENDLESS, interval_ms=0)
     for _ in range(3):
         found.start()
-        earlier = found._follower
+        earlier = found._process
         found.stop()
         found.start()
         assert earlier is not None
