@@ -4,6 +4,7 @@ BucketlogError                 code, retriable, remedy
 ├── ConfigurationError         a setting is wrong: change it
 │   ├── UnknownNameError       no topic, group or record of that name or offset: choose another
 │   ├── ChangesOffError        the console may not change the log: start it with --changes
+│   ├── ReplaysOffError        the console has no folder for replays: start it with one
 │   ├── BadFormError           a request to the console has no form, or too large a form
 │   └── NoLogError             the bucket holds no log: check the URL
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
@@ -48,6 +49,9 @@ BucketlogError                 code, retriable, remedy
 ├── SharedClusterError         as another test worker saw it
 ├── PageTimeoutError           retriable: a page of the console took longer than its limit
 ├── CheckRefusedError          retriable: a check of the log runs, or has just ended: wait
+├── ReplayRefusedError         retriable: the console runs a replay: wait for its end, or stop it
+├── ReplayFolderError          the console's folder for replays cannot be written: make room
+├── ReplayTooLargeError        a replay of the console is over its limits: choose a smaller range
 ├── StillReadingError          retriable: the console reads the bucket for the first time
 ├── BrokersBusyError           retriable: other pages of the console are asking the brokers
 ├── OutcomeUnknownError        brokers gave no answer to a change of the console: look at the log

@@ -1,6 +1,7 @@
 """`bucketlog console`: pages about a log in a browser, from the bucket, also from brokers."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,6 +69,16 @@ MayChange = Annotated[
     ),
 ]
 
+ReplayFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--replay-folder",
+        envvar="BUCKETLOG_CONSOLE_REPLAY_FOLDER",
+        metavar="DIR",
+        help="Let the page Replay write Parquet files to new folders in this folder.",
+    ),
+]
+
 
 @secured
 def console(
@@ -80,6 +91,7 @@ def console(
     registry_ca_file: RegistryCaFile = None,
     bootstrap: ConsoleBootstrap = None,
     changes: MayChange = False,
+    replay_folder: ReplayFolder = None,
     safety_age_ms: SafetyAgeMs = None,
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
@@ -107,6 +119,7 @@ def console(
         if registry_url
         else None,
         cluster=_cluster(bootstrap, may_change=changes),
+        replay_folder=replay_folder,
     )
 
 

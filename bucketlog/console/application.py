@@ -3,8 +3,8 @@
 Invariants: a page is computed in a thread, and at most `pages_in_flight_max` threads work at a
 time. A request that gets no thread in time is answered with 503. Every response has a
 Content-Security-Policy without inline scripts and styles. Templates escape every value. GET
-requests change nothing. POST requests start and stop checks, and change the log through brokers.
-The console refuses POST requests that its pages did not send.
+requests change nothing. POST requests start and stop checks and replays, and change the log through
+brokers. The console refuses POST requests that its pages did not send.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,7 +40,8 @@ from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
 from bucketlog.console.pending_plans import PlanGoneError
 from bucketlog.console.posted_forms import OtherOriginError, check_origin, form_values
-from bucketlog.console.replay_page import replay
+from bucketlog.console.replay_page import replay, start_replay, stop_replay
+from bucketlog.console.replay_runs import ReplayRefusedError
 from bucketlog.console.transactions_page import transactions
 from bucketlog.console.verify_page import start_check, stop_check, verify
 from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecordsError
@@ -60,6 +61,7 @@ STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
     (ConfigurationError, HTTPStatus.BAD_REQUEST),
     (OtherOriginError, HTTPStatus.FORBIDDEN),
     (CheckRefusedError, HTTPStatus.CONFLICT),
+    (ReplayRefusedError, HTTPStatus.CONFLICT),
     (PlanGoneError, HTTPStatus.CONFLICT),
     (KeyRefusedError, HTTPStatus.FORBIDDEN),
     (SealedRecordsError, HTTPStatus.FORBIDDEN),
@@ -83,6 +85,7 @@ SECURITY_HEADERS = {
 T = TypeVar("T")
 Page: TypeAlias = Callable[[Console, PageQuery], Values]
 Action: TypeAlias = Callable[[Console], None]
+FormAction: TypeAlias = Callable[[Console, PageQuery], None]
 NAVIGATION = (
     ("overview", "", "Overview", "o"),
     ("topics", "topics", "Topics", "t"),
@@ -116,8 +119,11 @@ PAGES: Mapping[str, tuple[str, Page]] = {
 ACTIONS: Mapping[str, tuple[str, Action]] = {
     "verify/start": ("verify", start_check),
     "verify/stop": ("verify", stop_check),
+    "replay/stop": ("replay", stop_replay),
 }
 """The page to which an action belongs, and the function that acts, by path."""
+FORM_ACTIONS: Mapping[str, tuple[str, FormAction]] = {"replay/start": ("replay", start_replay)}
+"""As `ACTIONS`, with a function that gets the values of a form."""
 FORMS: Mapping[str, tuple[str, Page]] = {
     "change": ("change.html", change_plan),
     "change/apply": ("changed.html", change_result),
@@ -227,6 +233,21 @@ class Endpoints:
                 return await self._worked(partial(work, request))
             except BucketlogError as error:
                 return self._error(request, name, error)
+
+        return respond
+
+    def form_action(self, name: str, act: FormAction) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint that calls `act` with a form, then redirects to the page `name`."""
+        bytes_max = self._console.settings.change_bytes_max
+
+        async def respond(request: Request) -> Response:
+            try:
+                check_origin(request)
+                query = await form_values(request, bytes_max)
+                await self._worked(lambda: act(self._console.for_page(), query))
+            except BucketlogError as error:
+                return self._error(request, name, error)
+            return RedirectResponse(f"{_root(request)}/{PAGES[name][0]}", HTTPStatus.SEE_OTHER)
 
         return respond
 
@@ -353,6 +374,10 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
             *(
                 Route(f"/{path}", endpoints.action(name, act), methods=["POST"])
                 for path, (name, act) in ACTIONS.items()
+            ),
+            *(
+                Route(f"/{path}", endpoints.form_action(name, act), methods=["POST"])
+                for path, (name, act) in FORM_ACTIONS.items()
             ),
             *(
                 Route(f"/{path}", endpoints.form(template, build), methods=["POST"])

@@ -75,7 +75,7 @@ def copied_code(found: SearchedRange) -> CopiedCode:
 def replay_code(found: ReplayedRanges) -> ReplayCode:
     """Return the code for a replay that has records."""
     found = found._replace(url=address_of(found.url))
-    flags = ["--offsets", _offsets_text(found.offsets), "--partition-by", "partition"]
+    flags = ["--offsets", offsets_text(found.offsets), "--partition-by", "partition"]
     command = ["bucketlog", "replay", *flags, "--to", REPLAYED, "--", found.url, found.topic]
     return ReplayCode(
         shlex.join(command) if _is_plain(found.url, found.topic) else None,
@@ -105,7 +105,7 @@ def _is_plain(*texts: str) -> bool:
     return all(printable(text) == text for text in texts)
 
 
-def _offsets_text(offsets: Mapping[int, tuple[int, int]]) -> str:
+def offsets_text(offsets: Mapping[int, tuple[int, int]]) -> str:
     """The value of `--offsets`."""
     return ",".join(f"{number}:{begin}-{end}" for number, (begin, end) in offsets.items())
 
@@ -117,7 +117,7 @@ def address_of(place: str) -> str:
 
 def replay_command(found: SearchedRange) -> str:
     """Return a command that prints the records as JSON lines."""
-    offsets = _offsets_text(_ranges_of(found).offsets)
+    offsets = offsets_text(_ranges_of(found).offsets)
     return shlex.join(
         ["bucketlog", "replay", "--offsets", offsets, "--", found.url, found.topic]
     )  # after --, a topic such as --to is no flag

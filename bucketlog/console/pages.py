@@ -32,6 +32,7 @@ from bucketlog.console.page_query import PageQuery, table_page
 from bucketlog.console.pending_plans import PendingPlans
 from bucketlog.console.priced_usage import PricedUsage, priced_usage
 from bucketlog.console.record_values import PageValues, RecordValues
+from bucketlog.console.replay_runs import ReplayRuns
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.console.topics import (
     CountedPartitionRow,
@@ -102,7 +103,8 @@ class Console:
     """The state that the pages share. `place` names the bucket; `safety_age_ms` is the brokers'
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
     runs checks of the whole log, and is None if the console may not run them; `cluster` connects to
-    brokers, and is None without `--bootstrap`."""
+    brokers, and is None without `--bootstrap`; `replays` writes Parquet files, and is None without
+    `--replay-folder`."""
 
     bucket: SyncBucket
     place: str
@@ -114,6 +116,7 @@ class Console:
     registry: RecordValues | None = None
     checks: LogChecks | None = None
     cluster: BrokerAccess | None = None
+    replays: ReplayRuns | None = None
     new_plan_id: Callable[[], str] = token_urlsafe
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)

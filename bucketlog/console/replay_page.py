@@ -1,15 +1,23 @@
-"""Computes the page Replay: the plan of a replay, its cost, and code for it."""
+"""Computes the page Replay: the plan of a replay, its cost, code for it, and the latest run."""
 
 from typing import NamedTuple
 
-from bucketlog.console.copied_code import ReplayCode, ReplayedRanges, replay_code
+from bucketlog.console.copied_code import ReplayCode, ReplayedRanges, offsets_text, replay_code
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, Values
 from bucketlog.console.replay_range import RANGES, ReplayRange, replay_range
+from bucketlog.console.replay_runs import ReplayRuns
 from bucketlog.cost.assumptions import Assumptions
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay_of, planned_reads
 from bucketlog.replaying.record_bar import expected_records
 from bucketlog.tiered_storage.counting import BucketCounts, CountingSyncBucket
+
+LOOK_AGAIN_MS = 500
+
+
+class ReplaysOffError(ConfigurationError):
+    """The console has no folder for replays."""
 
 
 class ReplayFigures(NamedTuple):
@@ -46,6 +54,9 @@ def replay(console: Console, query: PageQuery) -> Values:
         "names": sorted(view.state.names)[: settings.page_rows_max],
         "ranges": RANGES,
         "topic": None,
+        "run": None if console.replays is None else console.replays.latest,
+        "folder": None if console.replays is None else str(console.replays.folder),
+        "look_again_ms": LOOK_AGAIN_MS,
     }
     if not query.text("topic"):
         return values
@@ -55,9 +66,37 @@ def replay(console: Console, query: PageQuery) -> Values:
         "topic": wanted.topic,
         "figures": found.figures,
         "offsets": found.offsets,
+        "too_large": _too_large(console, found),
+        "offsets_text": offsets_text(found.offsets),
         "code": _code(console, wanted, found),
         "is_encrypted": wanted.topic.topic_id in view.state.data_keys.by_topic,
     }
+
+
+def start_replay(console: Console, query: PageQuery) -> None:
+    """Start the replay of a form, to Parquet files. Raises `ReplayRefusedError`,
+    `ReplayFolderError`, and the errors of `replay_range`."""
+    runs = replays_of(console)
+    wanted = replay_range(console, console.look(), query)
+    if query.text("topic_id") != wanted.topic.topic_id.hex():
+        raise ConfigurationError(
+            "the topic was created again after the plan", remedy="make the plan again"
+        )
+    runs.start(wanted.topic.name, wanted.given)
+
+
+def stop_replay(console: Console) -> None:
+    replays_of(console).stop()
+
+
+def replays_of(console: Console) -> ReplayRuns:
+    """Return the replays. Raises `ReplaysOffError` if this console runs none."""
+    if console.replays is None:
+        raise ReplaysOffError(
+            "this console writes no files",
+            remedy="start `bucketlog console` with --replay-folder, or use `bucketlog replay`",
+        )
+    return console.replays
 
 
 def planned_replay(console: Console, wanted: ReplayRange) -> PlannedReplay:
@@ -93,6 +132,11 @@ def figures_of(plan: ReplayPlan, planning: BucketCounts) -> ReplayFigures:
         is_exact=plan.records is not None,
         withheld=plan.withheld_records,
     )
+
+
+def _too_large(console: Console, found: PlannedReplay) -> bool:
+    """Whether a process of the console would refuse the plan."""
+    return found.plan.stored_bytes > console.settings.replay_stored_bytes_max
 
 
 def _code(console: Console, wanted: ReplayRange, found: PlannedReplay) -> ReplayCode | None:

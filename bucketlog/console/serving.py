@@ -6,9 +6,10 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from ipaddress import AddressValueError, IPv6Address
+from pathlib import Path
 
 import uvicorn
 
@@ -19,6 +20,7 @@ from bucketlog.console.limited_connection import limited_connection
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
 from bucketlog.console.registry_processes import RegistryAccess, registry_values
+from bucketlog.console.replay_runs import ReplayLimits, ReplayRuns
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.tiered_storage.backends.location import open_patient_bucket
@@ -48,11 +50,13 @@ def serve_console(
     on_ready: Callable[[str], None],
     schema_registry: RegistryAccess | None = None,
     cluster: BrokerAccess | None = None,
+    replay_folder: Path | None = None,
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
-    the schemas of values. `cluster` connects to brokers, and is closed at the end. Before the
-    console serves pages, raises `ConfigurationError`, `NoLogError` and the bucket's errors."""
+    the schemas of values. `cluster` connects to brokers, and is closed at the end. Replays write
+    below `replay_folder`, and None means no replays. Before the console serves pages, raises
+    `ConfigurationError`, `NoLogError` and the bucket's errors."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     names = host_names(host, allowed_hosts)
@@ -63,6 +67,7 @@ def serve_console(
         registry_values(schema_registry, settings, time.monotonic) as registry,
         closing(_checks(place, settings)) as checks,
         nullcontext() if cluster is None else closing(cluster),
+        _replays(replay_folder, settings) as replays,
     ):
         console = Console(
             bucket,
@@ -74,6 +79,7 @@ def serve_console(
             now_s=time.monotonic,
             registry=registry,
             checks=checks,
+            replays=replays,
             cluster=cluster,
         )
         console.look_patiently()
@@ -118,6 +124,23 @@ def _checks(place: str, settings: ConsoleSettings) -> LogChecks:
         interval_ms=settings.verify_interval_ms,
         now_ms=_now_ms,
     )
+
+
+@contextmanager
+def _replays(folder: Path | None, settings: ConsoleSettings) -> Iterator[ReplayRuns | None]:
+    if folder is None:
+        yield None
+        return
+    program = (sys.executable, "-P", "-m", "bucketlog.console.replay_program")
+    limits = ReplayLimits(
+        settings.replay_threads,
+        settings.replay_stored_bytes_max,
+        settings.replay_record_bytes_max,
+        settings.replay_ms_max,
+    )
+    command = (*program, str(settings.replay_memory_bytes_max))
+    with closing(ReplayRuns(folder, command, limits, now_ms=_now_ms)) as runs:
+        yield runs
 
 
 def host_names(host: str, allowed: Sequence[str]) -> list[str]:

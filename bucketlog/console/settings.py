@@ -150,6 +150,20 @@ class ConsoleSettings(BaseSettings):
     replay_threads: int = Field(
         default=2, ge=1, description="threads that read and decode the records of a replay"
     )
+    replay_stored_bytes_max: int = Field(
+        default=4096 * MIB, ge=1, description="stored bytes that a replay of the console reads"
+    )
+    replay_record_bytes_max: int = Field(
+        default=16384 * MIB,
+        ge=1,
+        description="size of the records that a replay of the console writes, before encoding",
+    )
+    replay_ms_max: int = Field(
+        default=3_600_000, ge=1, description="time after which a replay of the console fails"
+    )
+    replay_memory_bytes_max: int = Field(
+        default=4096 * MIB, ge=1, description="address space of the process that replays"
+    )
     broker_ms_max: int = Field(
         default=5_000, ge=1, description="time that a page waits for each answer of brokers"
     )

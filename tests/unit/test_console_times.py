@@ -14,6 +14,7 @@ from bucketlog.console.page_deadline import Deadline, DeadlineBucket, PageTimeou
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console
+from bucketlog.console.posted_forms import FORM
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import BucketError
 from bucketlog.tiered_storage import keys
@@ -183,17 +184,25 @@ async def test_a_failed_page_frees_its_slot() -> None:
 
 
 async def answer(
-    app: ASGIApp, target: str, *, host: str = "localhost", method: str = "GET", origin: str = ""
+    app: ASGIApp,
+    target: str,
+    *,
+    host: str = "localhost",
+    method: str = "GET",
+    origin: str = "",
+    form: bytes | None = None,
 ) -> tuple[int, dict[str, str], str]:
-    """Return the response's status, headers and body. `origin` '': no `Origin` header is sent."""
+    """Return the response's status, headers and body. `origin` '': no `Origin` header is sent.
+    `form` is the body of a form; None: no body."""
     split, sent = urlsplit(target), list[Message]()
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": form or b"", "more_body": False}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
+    given = {"host": host, "origin": origin, "content-type": "" if form is None else FORM}
     scope = {
         "type": "http",
         "http_version": "1.1",
@@ -203,7 +212,7 @@ async def answer(
         "raw_path": split.path.encode(),
         "query_string": split.query.encode(),
         "root_path": "",
-        "headers": [(b"host", host.encode()), *([(b"origin", origin.encode())] if origin else [])],
+        "headers": [(name.encode(), text.encode()) for name, text in given.items() if text],
         "server": ("localhost", 80),
         "client": ("127.0.0.1", 1),
     }
