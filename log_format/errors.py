@@ -5,6 +5,7 @@ BucketlogError                 code, retriable, remedy
 │   ├── UnknownNameError       no topic, group or record of that name or offset: choose another
 │   ├── ChangesOffError        the console may not change the log: start it with --changes
 │   ├── ReplaysOffError        the console has no folder for replays: start it with one
+│   ├── QueryFailedError       a query of the console is wrong, or over its limits: change it
 │   ├── BadFormError           a request to the console has no form, or too large a form
 │   └── NoLogError             the bucket holds no log: check the URL
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost
@@ -52,6 +53,8 @@ BucketlogError                 code, retriable, remedy
 ├── ReplayRefusedError         retriable: the console runs a replay: wait for its end, or stop it
 ├── ReplayFolderError          the console's folder for replays cannot be written: make room
 ├── ReplayTooLargeError        a replay of the console is over its limits: choose a smaller range
+├── QueryRefusedError          retriable: the console runs other queries: try again
+├── OutputTooLargeError        a process of the console wrote too much: choose a smaller range
 ├── StillReadingError          retriable: the console reads the bucket for the first time
 ├── BrokersBusyError           retriable: other pages of the console are asking the brokers
 ├── OutcomeUnknownError        brokers gave no answer to a change of the console: look at the log

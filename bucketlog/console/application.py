@@ -3,17 +3,15 @@
 Invariants: a page is computed in a thread, and at most `pages_in_flight_max` threads work at a
 time. A request that gets no thread in time is answered with 503. Every response has a
 Content-Security-Policy without inline scripts and styles. Templates escape every value. GET
-requests change nothing. POST requests start and stop checks and replays, and change the log through
-brokers. The console refuses POST requests that its pages did not send.
+requests change nothing. POST requests start and stop checks and replays, run queries, and change
+the log through brokers. The console refuses POST requests that its pages did not send.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -23,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bucketlog.console import figures_text, group_pages, message_pages, pages
+from bucketlog.console import group_pages, message_pages, pages
 from bucketlog.console.access_page import access
 from bucketlog.console.aged_value import StillReadingError
 from bucketlog.console.brokers_page import brokers
@@ -36,10 +34,13 @@ from bucketlog.console.message_export import export
 from bucketlog.console.metrics import CONTENT_TYPE, metrics_text
 from bucketlog.console.page_deadline import PageTimeoutError, page_timeout
 from bucketlog.console.page_query import PageQuery
+from bucketlog.console.page_templates import FOLDER, environment
 from bucketlog.console.page_threads import PagesBusyError, PageThreads
 from bucketlog.console.pages import Console, UnknownNameError, Values
 from bucketlog.console.pending_plans import PlanGoneError
 from bucketlog.console.posted_forms import OtherOriginError, check_origin, form_values
+from bucketlog.console.queries import QueryRefusedError
+from bucketlog.console.query_page import query_form, query_result
 from bucketlog.console.replay_page import replay, start_replay, stop_replay
 from bucketlog.console.replay_runs import ReplayRefusedError
 from bucketlog.console.transactions_page import transactions
@@ -48,7 +49,6 @@ from bucketlog.log_format.encryption_errors import KeyRefusedError, SealedRecord
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError, LogError
 from bucketlog.log_format.printable import printable
 
-FOLDER = Path(__file__).parent
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "bucketlog-theme"
 COOKIE_AGE_S = 365 * 86_400
@@ -62,6 +62,7 @@ STATUSES: tuple[tuple[type[BucketlogError], HTTPStatus], ...] = (
     (OtherOriginError, HTTPStatus.FORBIDDEN),
     (CheckRefusedError, HTTPStatus.CONFLICT),
     (ReplayRefusedError, HTTPStatus.CONFLICT),
+    (QueryRefusedError, HTTPStatus.CONFLICT),
     (PlanGoneError, HTTPStatus.CONFLICT),
     (KeyRefusedError, HTTPStatus.FORBIDDEN),
     (SealedRecordsError, HTTPStatus.FORBIDDEN),
@@ -91,6 +92,7 @@ NAVIGATION = (
     ("topics", "topics", "Topics", "t"),
     ("messages", "messages", "Messages", "m"),
     ("replay", "replay", "Replay", "p"),
+    ("query", "query", "Query", "q"),
     ("groups", "groups", "Groups", "g"),
     ("transactions", "transactions", "Transactions", "x"),
     ("bucket", "bucket", "Bucket", "b"),
@@ -106,6 +108,7 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "messages": ("messages", message_pages.messages),
     "record": ("record", message_pages.record),
     "replay": ("replay", replay),
+    "query": ("query", query_form),
     "groups": ("groups", group_pages.groups),
     "group": ("group", group_pages.group),
     "transactions": ("transactions", transactions),
@@ -124,36 +127,12 @@ ACTIONS: Mapping[str, tuple[str, Action]] = {
 """The page to which an action belongs, and the function that acts, by path."""
 FORM_ACTIONS: Mapping[str, tuple[str, FormAction]] = {"replay/start": ("replay", start_replay)}
 """As `ACTIONS`, with a function that gets the values of a form."""
-FORMS: Mapping[str, tuple[str, Page]] = {
-    "change": ("change.html", change_plan),
-    "change/apply": ("changed.html", change_result),
+FORMS: Mapping[str, tuple[str, str, Page]] = {
+    "change": ("change", "change.html", change_plan),
+    "change/apply": ("change", "changed.html", change_result),
+    "query": ("query", "query.html", query_result),
 }
-"""The template of the response to a form of the page `change`, and its function, by path."""
-
-
-def environment() -> Environment:
-    """Templates with the console's filters. Every value is escaped."""
-    found = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {
-        "size": figures_text.size_text,
-        "count": figures_text.count_text,
-        "time": figures_text.time_text,
-        "duration": figures_text.duration_text,
-        "rate": figures_text.rate_text,
-        "trend": figures_text.trend_text,
-        "catch_up": figures_text.catch_up_text,
-        "usd": figures_text.usd_text,
-        "shortened": figures_text.shortened,
-        "printable": printable,
-    }
-    found.globals["age"] = figures_text.age_text
-    return found
+"""The page to which a form belongs, and the template and the function of the response, by path."""
 
 
 class SecurityHeaders:
@@ -251,8 +230,10 @@ class Endpoints:
 
         return respond
 
-    def form(self, template: str, build: Page) -> Callable[[Request], Awaitable[Response]]:
-        """Return an endpoint that answers a form of the page `change`."""
+    def form(
+        self, name: str, template: str, build: Page
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint that answers a form of the page `name`."""
         bytes_max = self._console.settings.change_bytes_max
 
         async def respond(request: Request) -> Response:
@@ -260,19 +241,19 @@ class Endpoints:
                 check_origin(request)
                 query = await form_values(request, bytes_max)
                 return await self._worked(
-                    partial(self._render_form, request, template, build, query)
+                    partial(self._render_form, request, name, template, build, query)
                 )
             except BucketlogError as error:
-                return self._error(request, "change", error)
+                return self._error(request, name, error)
 
         return respond
 
     def _render_form(
-        self, request: Request, template: str, build: Page, query: PageQuery
+        self, request: Request, name: str, template: str, build: Page, query: PageQuery
     ) -> Response:
         values = build(self._console.for_page(), query)
         error = values.get("error")
-        text = self._rendered(request, "change", template, {**values, "query": query})
+        text = self._rendered(request, name, template, {**values, "query": query})
         return HTMLResponse(text, HTTPStatus.OK if error is None else _status(error))
 
     async def _worked(self, work: Callable[[], T]) -> T:
@@ -380,8 +361,8 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
                 for path, (name, act) in FORM_ACTIONS.items()
             ),
             *(
-                Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
-                for path, (template, build) in FORMS.items()
+                Route(f"/{path}", endpoints.form(name, template, build), methods=["POST"])
+                for path, (name, template, build) in FORMS.items()
             ),
             Route("/metrics", endpoints.metrics, methods=["GET"]),
             Route("/messages/export", ExportApp(endpoints), methods=["GET"]),

@@ -31,6 +31,7 @@ from bucketlog.console.page_deadline import UNBOUNDED, Deadline, DeadlineBucket,
 from bucketlog.console.page_query import PageQuery, table_page
 from bucketlog.console.pending_plans import PendingPlans
 from bucketlog.console.priced_usage import PricedUsage, priced_usage
+from bucketlog.console.queries import Queries
 from bucketlog.console.record_values import PageValues, RecordValues
 from bucketlog.console.replay_runs import ReplayRuns
 from bucketlog.console.settings import ConsoleSettings
@@ -152,6 +153,7 @@ class Console:
             now_ms=self.now_ms,
             new_id=self.new_plan_id,
         )
+        self.queries = Queries(settings, self.now_s)
         self.lag_history = LagHistory(
             history_ms=settings.lag_history_ms,
             interval_ms=settings.lag_interval_ms,

@@ -164,6 +164,42 @@ class ConsoleSettings(BaseSettings):
     replay_memory_bytes_max: int = Field(
         default=4096 * MIB, ge=1, description="address space of the process that replays"
     )
+    sql_in_flight_max: int = Field(
+        default=1, ge=1, description="queries that run at the same time; others are refused"
+    )
+    sql_ms_max: int = Field(
+        default=20_000, ge=1, description="time of one query, with the reading of its records"
+    )
+    sql_chars_max: int = Field(default=20_000, ge=1, description="length of the SQL of a query")
+    sql_stored_bytes_max: int = Field(
+        default=32 * MIB,
+        ge=1,
+        description="stored bytes that a query reads; its last request may read more",
+    )
+    sql_records_max: int = Field(default=200_000, ge=1, description="records that a query looks at")
+    sql_record_bytes_max: int = Field(
+        default=32 * MIB, ge=1, description="size of these records, as Arrow"
+    )
+    sql_rows_max: int = Field(default=200, ge=1, description="rows of a result")
+    sql_columns_max: int = Field(default=50, ge=1, description="columns of a result")
+    sql_cell_chars_max: int = Field(
+        default=300, ge=1, description="part of a cell that a result shows, in characters"
+    )
+    sql_answer_bytes_max: int = Field(
+        default=MIB, ge=1, description="size of a result, as JSON; rows beyond it are left out"
+    )
+    sql_threads: int = Field(
+        default=2, ge=1, description="threads that read records, and threads of DuckDB"
+    )
+    sql_engine_bytes_max: int = Field(
+        default=256 * MIB, ge=1, description="memory that DuckDB uses for the records and a query"
+    )
+    sql_memory_bytes_max: int = Field(
+        default=2048 * MIB, ge=1, description="address space of the process that runs SQL"
+    )
+    sql_read_memory_bytes_max: int = Field(
+        default=4096 * MIB, ge=1, description="address space of the process that reads records"
+    )
     broker_ms_max: int = Field(
         default=5_000, ge=1, description="time that a page waits for each answer of brokers"
     )

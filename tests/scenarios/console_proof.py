@@ -24,6 +24,8 @@ from tests.scenarios.console_walk import (
     check_groups,
     check_hostile,
     check_live,
+    check_query,
+    check_replay,
     check_use,
 )
 from tests.scenarios.load import Load
@@ -33,7 +35,7 @@ from tests.servers.cluster import Cluster, Store, running_cluster
 
 BROKERS = 2
 TOPIC, PARTITIONS = "load", 4
-FRESH = {"refresh_ms": "0", "listing_age_ms": "0", "page_ms_max": "600000"}
+FRESH = {"refresh_ms": "0", "listing_age_ms": "0", "page_ms_max": "600000", "sql_ms_max": "600000"}
 """Pages show the newest state. Those of a large log on MinIO may take long."""
 
 
@@ -61,9 +63,16 @@ def console_beside_brokers(store: Store, *, records: int) -> ConsoleFigures:
         log_file = Path(folder) / "console.log"
         with (
             _loaded(cluster) as load,
-            console_process(cluster.bucket_url, log_file=log_file, settings=FRESH) as address,
+            console_process(
+                cluster.bucket_url,
+                *("--replay-folder", folder),
+                log_file=log_file,
+                settings=FRESH,
+            ) as address,
         ):
             load.wait_for(records)
+            check_query(WatchedPage(browser.new_context(), address))
+            check_replay(WatchedPage(browser.new_context(), address), Path(folder))
             check_use(WatchedPage(browser.new_context(), address))
             check_hostile(WatchedPage(browser.new_context(), address))
             check_live(WatchedPage(browser.new_context(), address), TOPIC)

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow.parquet as pq
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
@@ -20,6 +22,7 @@ PAGES = {
     "messages": f"messages?topic={ORDERS}",
     "record": f"record?topic={ORDERS}&partition=0&offset=3",
     "replay": f"replay?topic={ORDERS}&seek=offsets&offsets=0:0-50,2:",
+    "query": f"query?topic={ORDERS}&sql=FROM+records",
     "groups": "groups",
     "group": f"group?name={GROUP}",
     "bucket": "bucket",
@@ -148,6 +151,44 @@ def check_verification(watched: WatchedPage, report: VerifyReport) -> None:
         if name != "size_bytes":
             assert number_in(shown[label]) == getattr(report, name), name
     assert watched.complaints == []
+
+
+def check_replay(watched: WatchedPage, folder: Path) -> None:
+    """A person looks at a plan, then writes the records to Parquet files below `folder`."""
+    page = watched.open("replay")
+    page.get_by_label("Topic", exact=True).fill(ORDERS)
+    page.get_by_role("button", name="Show the plan").click()
+    page.wait_for_url("**/replay?topic=orders**")
+    planned = number_in(page.locator("#plan-figures dd").first.inner_text().split(" in ")[0])
+    page.get_by_role("button", name="Write Parquet files").click()
+    written = page.get_by_text(f"{planned} records are in")
+    expect(written).to_be_visible()
+    name = re.search(r"replay-\w+-\w+", written.inner_text())
+    assert name is not None
+    assert page.locator("#files-table tbody tr").count() == sum(
+        each.is_file() for each in (folder / name[0]).rglob("*")
+    )
+    assert pq.read_table(folder / name[0]).num_rows == planned
+    assert watched.complaints == []
+
+
+def check_query(watched: WatchedPage) -> None:
+    """A person asks for hostile records by SQL. They are shown, and do nothing."""
+    page = watched.open(f"query?topic={HOSTILE}")
+    sql = page.get_by_label("SQL over the table records")
+    sql.fill('SELECT "offset", key, value, raw_value AS "<b>raw" FROM records ORDER BY 1')
+    page.get_by_role("button", name="Run the query").click()
+    rows = page.locator("#rows-table tbody tr")
+    expect(rows).to_have_count(len(hostile_records()))
+    assert rows.first.locator("td").nth(2).inner_text() == SCRIPT
+    assert "<b>raw" in page.locator("#rows-table thead").inner_text()
+    page.get_by_label("SQL over the table records").fill("FROM read_text('/etc/passwd')")
+    page.get_by_role("button", name="Run the query").click()
+    expect(page.get_by_role("alert")).to_contain_text("Permission Error")
+    assert page.evaluate("window.owned") is None
+    refused = "error: Failed to load resource: the server responded with a status of 400"
+    assert [each for each in watched.complaints if not each.startswith(refused)] == []
+    watched.complaints.clear()
 
 
 def check_use(watched: WatchedPage) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bucketlog.console.application import environment
 from bucketlog.console.copied_code import CopiedCode, SearchedRange, copied_code
 from bucketlog.console.message_pages import messages
 from bucketlog.console.page_query import PageQuery
+from bucketlog.console.page_templates import environment
 from bucketlog.log_reader.options import Assign, parse_options
 from bucketlog.replaying.selection import parse_offsets
 from bucketlog.tiered_storage import keys

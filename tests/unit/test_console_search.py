@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from bucketlog.console.application import environment
 from bucketlog.console.message_pages import messages, record
 from bucketlog.console.page_query import PageQuery
+from bucketlog.console.page_templates import environment
 from bucketlog.console.record_rows import RecordRow
 from bucketlog.console.record_search import (
     RecordFilter,
