@@ -6,6 +6,7 @@ BucketlogError                 code, retriable, remedy
 │   ├── ChangesOffError        the console may not change the log: start it with --changes
 │   ├── ReplaysOffError        the console has no folder for replays: start it with one
 │   ├── QueryFailedError       a query of the console is wrong, or over its limits: change it
+│   ├── SqlRefusedError        the SQL of a query is not one SELECT within the limits: change it
 │   ├── BadFormError           a request to the console has no form, or too large a form
 │   └── NoLogError             the bucket holds no log: check the URL
 ├── InvalidDataError           bytes do not follow the format: they are refused, nothing is lost

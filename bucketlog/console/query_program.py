@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bucketlog.console.query_answer import QueryAnswer, QueryRequest
+from bucketlog.log_format.errors import ConfigurationError
 
 TABLE = "records"
 ERROR_CHARS_MAX = 2_000
@@ -40,8 +41,8 @@ GUARDS = {
 variables of this program."""
 
 
-class SqlRefusedError(Exception):
-    """The SQL is not one SELECT within the limits. The message is for the person who wrote it."""
+class SqlRefusedError(ConfigurationError):
+    """The SQL of a query is not one SELECT within the limits."""
 
 
 def connected(records: Any, request: QueryRequest) -> "duckdb.DuckDBPyConnection":
@@ -100,12 +101,15 @@ def answer_of(connection: "duckdb.DuckDBPyConnection", request: QueryRequest) ->
     """Run the SQL. Raises `SqlRefusedError`, and DuckDB's errors."""
     statements = connection.extract_statements(request.sql)
     if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
-        raise SqlRefusedError("Write one SELECT, and no other statement.")
+        raise SqlRefusedError(
+            "the SQL is not one SELECT", remedy="write one SELECT, and no other statement"
+        )
     found = connection.sql(request.sql)
     if len(found.columns) > request.columns_max:
         raise SqlRefusedError(
-            f"The result has {len(found.columns):,} columns, and {request.columns_max:,} are "
-            "allowed. Name the columns, or raise BUCKETLOG_CONSOLE_SQL_COLUMNS_MAX."
+            f"the result has {len(found.columns):,} columns, and {request.columns_max:,} are "
+            "allowed",
+            remedy="name the columns, or raise BUCKETLOG_CONSOLE_SQL_COLUMNS_MAX",
         )
     most = request.cell_chars_max + 1
     columns = [

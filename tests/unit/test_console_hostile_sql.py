@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,19 +127,56 @@ def test_hostile_sql_reads_and_writes_no_file(secret: Path, sql: str) -> None:
     assert os.listdir(secret.parent) == [secret.name]
 
 
-def test_the_guards_of_duckdb_alone_stop_every_statement(secret: Path) -> None:
-    """Also without the rule that a query is one SELECT, and without the limit on files."""
-    table = pa.ipc.open_stream(arrow_stream()).read_all()
-    connection = connected(table, REQUEST)
-    harmless = ("DROP", "CREATE TABLE", "", "--", "PRAGMA enable_profiling")
+@pytest.fixture
+def connection() -> Iterator["duckdb.DuckDBPyConnection"]:
+    """DuckDB with its guards, without the rule of one SELECT and without the limit on files."""
+    with connected(pa.ipc.open_stream(arrow_stream()).read_all(), REQUEST) as found:
+        yield found
+
+
+NO_EFFECT = ("DROP", "CREATE TABLE", "--", "SELECT '\0'")
+"""Statements that harm nothing outside the database in memory begin so."""
+
+
+def test_the_guards_of_duckdb_alone_stop_every_statement(
+    connection: "duckdb.DuckDBPyConnection", secret: Path
+) -> None:
+    given = pa.table({"a": [1]})  # SQL that may read variables finds it
     for sql in [*FILES, *STATEMENTS]:
-        if sql in FILES or not sql.startswith(harmless):
+        if sql and not sql.startswith(NO_EFFECT):
             with pytest.raises(duckdb.Error):
                 connection.sql(sql.format(path=secret)).fetchall()
+    assert given.num_rows == 1
     assert os.listdir(secret.parent) == [secret.name]
-    for sql in ("SET threads = 64", "PRAGMA profiling_output='x'", "SET memory_limit = '1TB'"):
+
+
+CLOSED = (
+    "enable_external_access",
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "allow_community_extensions",
+    "allow_unsigned_extensions",
+    "python_enable_replacements",
+)
+
+
+def test_settings_of_duckdb_are_limited_and_locked(
+    connection: "duckdb.DuckDBPyConnection",
+) -> None:
+    names = ("memory_limit", "threads", "temp_directory", *CLOSED)
+    found = {
+        name: connection.execute(f"SELECT current_setting('{name}')::VARCHAR").fetchall()[0][0]
+        for name in names
+    }
+    assert found["memory_limit"] == "256.0 MiB"
+    assert found["threads"] == "2"
+    assert not found["temp_directory"]
+    assert [name for name in CLOSED if found[name] != "false"] == []
+    for name in names:
         with pytest.raises(duckdb.Error, match="locked"):
-            connection.execute(sql)
+            connection.execute(f"SET {name} = 1")
+        with pytest.raises(duckdb.Error, match="locked"):
+            connection.execute(f"RESET {name}")
 
 
 def test_no_file_can_be_opened_while_sql_runs() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bucketlog.console import query_page
 from bucketlog.console.application import application
+from bucketlog.console.bounded_process import OutputTooLargeError, output_of
 from bucketlog.console.page_deadline import UNBOUNDED, Deadline, PageTimeoutError
 from bucketlog.console.pages import Console
 from bucketlog.console.queries import (
@@ -32,6 +33,7 @@ from tests.unit.test_verify import IDENTITY
 
 PATIENT = {"refresh_ms": 0, "sql_ms_max": 600_000, "page_ms_max": 600_000}
 OWN = "http://localhost"
+READER = (sys.executable, "-P", "-m", "bucketlog.console.query_reader", str(4096 * MIB))
 HOSTILE_RECORDS = [
     DecodedRecord(0, START_MS, SCRIPT.encode(), b"\xff\xfe", (Header("h", b"\xff"),)),
     DecodedRecord(0, -(2**60), b"a\x00b", b"\xc3\x28", ()),
@@ -166,12 +168,37 @@ def test_a_process_that_dies_is_an_error_that_names_the_limit(log: WrittenLog, p
 def test_a_process_that_was_taken_over_is_an_error(
     log: WrittenLog, place: str, output: str
 ) -> None:
-    reader = (sys.executable, "-P", "-m", "bucketlog.console.query_reader", str(4096 * MIB))
     queries = Queries(
-        settings_of(), time.monotonic, programs=(reader, (sys.executable, "-c", output))
+        settings_of(), time.monotonic, programs=(READER, (sys.executable, "-c", output))
     )
     with pytest.raises(QueryFailedError):
         queries.run("t", {"path": place, "subscribe": "t"}, "SELECT 1", UNBOUNDED)
+
+
+def test_the_sql_process_gets_no_credentials(
+    log: WrittenLog, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "do-not-show-this")
+    show = "import json, os; print(json.dumps({'error': json.dumps(dict(os.environ))}))"
+    programs = (READER, (sys.executable, "-c", show))
+    queries = Queries(settings_of(), time.monotonic, programs=programs)
+    with pytest.raises(QueryFailedError, match="LANG") as caught:
+        queries.run("t", {"path": place, "subscribe": "t"}, "SELECT 1", UNBOUNDED)
+    assert "do-not-show-this" not in str(caught.value)
+
+
+def test_the_output_of_a_process_is_bounded() -> None:
+    endless = (sys.executable, "-c", "while True: print('x' * 10_000)")
+    with pytest.raises(OutputTooLargeError, match="1,000,000 bytes"):
+        output_of(endless, b"", environment={}, bytes_max=1_000_000, check=lambda: None)
+
+
+def test_a_process_may_ignore_its_input() -> None:
+    command = (sys.executable, "-c", "print('done')")
+    found = output_of(
+        command, b"x" * 10_000_000, environment={}, bytes_max=1_000, check=lambda: None
+    )
+    assert found == (b"done\n", 0)
 
 
 async def asked(console: Console, sql: str, origin: str = OWN, **changes: str) -> tuple[int, str]:
