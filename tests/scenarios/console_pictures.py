@@ -28,6 +28,9 @@ FOLDER = ROOT / "docs/console"
 WIDTH, HEIGHT, HEIGHT_MAX = 1200, 720, 1400
 COLOURS = 128
 CHANGE = f"change?do=reset-group&group={GROUP}&to=earliest"
+QUERY = """SELECT value->>'$.customer' AS customer, count(*) AS orders,
+  round(sum((value->>'$.total')::DOUBLE), 2) AS total
+FROM records GROUP BY ALL ORDER BY total DESC LIMIT 8"""
 
 Scheme = Literal["light", "dark"]
 
@@ -50,6 +53,7 @@ def take(folder: Path) -> list[Path]:
             console_process(
                 cluster.bucket_url,
                 *("--bootstrap", cluster.bootstrap, "--changes"),
+                *("--replay-folder", place),
                 log_file=Path(place) / "console.log",
                 settings={"verify_interval_ms": "0", "lag_interval_ms": "500"},
             ) as address,
@@ -80,6 +84,10 @@ def _prepare(page: Page, name: str) -> None:
     if name == "verify":
         page.get_by_role("button", name="Check the log").click()
         expect(page.get_by_text("The log is sound")).to_be_visible()
+    elif name == "query":
+        page.get_by_label("SQL over the table records").fill(QUERY)
+        page.get_by_role("button", name="Run the query").click()
+        expect(page.locator("#rows-table")).to_be_visible()
     elif name == "change":
         page.get_by_role("button", name="Show the plan").click()
         expect(page.locator("#plan-table")).to_be_visible()
@@ -107,7 +115,7 @@ def _something_of_each(log: Log) -> Iterator[None]:
     with log.transaction("payer-1") as transaction:
         transaction.send(Topic(PAYMENTS), b'{"state": "paid"}', key=b"1")
     with (
-        log.transaction("payer-2") as transaction,
+        log.transaction("payer-2", timeout_s=600) as transaction,
         log.consumer(Topic(ORDERS), group="shipping", start="earliest") as consumer,
     ):
         transaction.send(Topic(PAYMENTS), b'{"state": "paid"}', key=b"2")
