@@ -69,7 +69,8 @@ class FollowedProcess:
             try:
                 while line := lines.readline(LINE_BYTES_MAX):
                     self._on_line(self, json.loads(line))
-            except (ValueError, RecursionError, TypeError, KeyError):  # not such an object
+            except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+                # not a line of the program
                 self._process.kill()
         status = self._process.wait()
         if self._timer is not None:

@@ -219,6 +219,8 @@ async def test_the_page_escapes_names_cells_and_errors(log: WrittenLog, place: s
     assert body.count("&lt;script&gt;document") >= 3, "the SQL, the name and the cell"
     assert "\\x1b\\u202e" in body
     assert '<span class="none">NULL</span>' in body
+    _, body = await asked(console, "SELECT repeat('x', 1_000)")
+    assert f'<td>{"x" * 300}<span class="cut">…</span></td>' in body
     status, body = await asked(console, f'SELECT "{SCRIPT}\x1b"')
     assert (status, "<script>document" in body) == (400, False)
     alert = body.split('role="alert"')[1].split("</p>")[0]
