@@ -124,6 +124,20 @@ def test_the_figures_are_those_of_a_replay(
     }
 
 
+def test_an_object_may_need_several_requests(
+    log: WrittenLog, place: str, counted: list[CountingSyncBucket]
+) -> None:
+    log.create_topic("wide", 3)
+    for partition in range(3):
+        log.append("wide", partition, some_records(BATCH))
+    log.flush()
+    figures = planned(log, place, topic="wide", partitions="0,2")["figures"]
+    assert (figures.objects, figures.gets, figures.records) == (1, 2, 10)
+    assert bucketlog.replay(place, "wide", partitions=[0, 2]).to_arrow().num_rows == 10
+    counts = [each.snapshot() for each in counted]
+    assert figures.gets + figures.planning_gets == sum(each.gets + each.heads for each in counts)
+
+
 def test_a_cut_batch_makes_the_number_inexact(log: WrittenLog, place: str) -> None:
     whole, cut = planned(log, place), planned(log, place, seek="offsets", offsets="0:7-12")
     assert (whole["figures"].is_exact, whole["figures"].records) == (True, 30)
