@@ -119,6 +119,30 @@ class Acls:
             return False
         return any(not _is_taken_back(binding, denied) for binding in allowed)
 
+    def may_on_all(
+        self,
+        requester: Requester,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        *,
+        without_rules: bool,
+    ) -> bool:
+        """Return whether the rules allow the operation on all resources of the type, also on those
+        that no rule names: a rule allows it for every name, and no rule denies it for any name.
+        `without_rules` is the answer if no rule is about the type."""
+        allowed = is_named = False
+        for binding in self.bindings:
+            if binding.resource_type is not resource_type:
+                continue
+            is_named = True
+            if not _is_about(binding, requester) or not _covers(binding, operation):
+                continue
+            if binding.permission is Permission.DENY:
+                return False
+            if binding.pattern_type is PatternType.LITERAL and binding.name == WILDCARD:
+                allowed = True
+        return allowed if is_named else without_rules
+
     def _naming(self, resource: Resource) -> Iterator[AclBinding]:
         """The rules that name the resource."""
         kind, name = resource

@@ -79,6 +79,7 @@ class Authorizer:
         asked."""
         self._decisions: dict[_Key, bool] = {}
         self._on_any: dict[tuple[Requester, AclOperation, ResourceType], bool] = {}
+        self._on_all: dict[tuple[Requester, AclOperation, ResourceType], bool] = {}
 
     def may(self, requester: Requester, operation: AclOperation, resource: Resource) -> bool:
         if requester.principal in self._rules.super_users:
@@ -119,6 +120,26 @@ class Authorizer:
             found = self._on_any[key] = acls.may_on_any(requester, operation, resource_type)
         return found
 
+    def may_on_all(
+        self, requester: Requester, operation: AclOperation, resource_type: ResourceType
+    ) -> bool:
+        """Return whether the requester may do the operation on all resources of the type, also on
+        those that do not exist yet."""
+        if requester.principal in self._rules.super_users:
+            return True
+        if self._is_stale():
+            return False
+        acls = self._current()
+        key = requester, operation, resource_type
+        found = self._on_all.get(key)
+        if found is None:
+            if len(self._on_all) >= self._rules.decisions_max:
+                self._on_all.clear()
+            found = self._on_all[key] = acls.may_on_all(
+                *key, without_rules=self._rules.allow_everyone_if_no_acl_found
+            )
+        return found
+
     def basis(self, requester: Requester) -> object:
         """Return a value that stays equal as long as all decisions about the requester stay the
         same."""
@@ -134,6 +155,7 @@ class Authorizer:
             self._changes += 1
             self._decisions.clear()
             self._on_any.clear()
+            self._on_all.clear()
             self._known, self._version = acls, acls.version
         return acls
 
@@ -193,6 +215,12 @@ class Access:
     def may_on_any_topic(self, operation: AclOperation) -> bool:
         """Does not call `on_denied`."""
         return self.authorizer is None or self.authorizer.may_on_any(
+            self.requester, operation, ResourceType.TOPIC
+        )
+
+    def may_on_all_topics(self, operation: AclOperation) -> bool:
+        """Does not call `on_denied`."""
+        return self.authorizer is None or self.authorizer.may_on_all(
             self.requester, operation, ResourceType.TOPIC
         )
 

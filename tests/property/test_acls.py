@@ -168,6 +168,36 @@ def test_a_right_on_any_resource_is_that_of_the_reference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
+def test_a_right_on_all_resources_is_one_on_each(seed: int) -> None:
+    """Names of rules, names that begin with those, and a name that no rule has."""
+    chance, seen = random.Random(seed), set()
+    names = [*NAMES[:-1], "*x", "unnamed"]
+    for _ in range(400):
+        acls, requester = some_acls(chance), some_requester(chance)
+        without_rules = chance.random() < 0.3
+        if chance.random() < 0.7:
+            deny = [rule for rule in acls.bindings if rule.permission is Permission.DENY]
+            acls.apply(AclsDeleted(acls=tuple(deny), by="", at_ms=0))
+        operation, kind = chance.choice(OPERATIONS), chance.choice(TYPES)
+        on_each = all(
+            may(
+                acls.bindings,
+                requester,
+                operation,
+                Resource(kind, name),
+                without_rules=without_rules,
+            )
+            for name in names
+        )
+        found = acls.may_on_all(requester, operation, kind, without_rules=without_rules)
+        assert on_each or not found
+        if not without_rules:
+            assert found is on_each
+        seen.add((found, without_rules))
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
 def test_filters_match_as_the_reference(seed: int) -> None:
     chance, found = random.Random(seed), 0
     for _ in range(200):

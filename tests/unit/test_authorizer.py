@@ -141,6 +141,28 @@ def test_a_right_on_any_topic_follows_changes(desk: Desk) -> None:
     assert desk.access("User:root").may_on_any_topic(AclOperation.READ)
 
 
+def test_a_right_on_all_topics_follows_changes(desk: Desk) -> None:
+    access, every = desk.access(), Resource(ResourceType.TOPIC, "*")
+    desk.acls.add([rule()])
+    assert not access.may_on_all_topics(AclOperation.READ)
+    desk.acls.add([rule(resource=every)])
+    assert access.may_on_all_topics(AclOperation.READ)
+    assert not access.may_on_all_topics(AclOperation.WRITE)
+    assert desk.access("User:root").may_on_all_topics(AclOperation.WRITE)
+    desk.is_stale = True
+    assert not access.may_on_all_topics(AclOperation.READ)
+    desk.is_stale = False
+    desk.acls.add([rule(permission=Permission.DENY)])
+    assert not access.may_on_all_topics(AclOperation.READ)
+
+
+def test_without_rules_everyone_has_a_right_on_all_topics_if_the_setting_says_so() -> None:
+    desk = Desk(everyone=True)
+    assert desk.access().may_on_all_topics(AclOperation.READ)
+    desk.acls.add([rule()])
+    assert not desk.access().may_on_all_topics(AclOperation.READ)
+
+
 def test_an_old_view_decides_for_nobody_but_super_users(desk: Desk) -> None:
     desk.acls.add([rule()])
     assert desk.may_read()
