@@ -38,6 +38,9 @@ CHANGES_A_LINE = 50
 CHANGES_CHARS_MAX = 20_000
 """A line that has this much of changes gets no further change."""
 BY_CERTIFICATE = "certificate"
+BY_BASIC = "BASIC"
+HTTP_LISTENER = "HTTP"
+"""The mechanism and the listener of logins to the console."""
 UNKNOWN_OUTCOME = "UNKNOWN"
 RIGHTS_MISSING = frozenset(
     {
@@ -64,6 +67,14 @@ class Change(NamedTuple):
         result = UNKNOWN_OUTCOME if error is None else "ok" if not error else error.name.upper()
         details = {name: _shown(value) for name, value in self.details.items()}
         return {"resource": self.resource, "name": cut(self.name), "result": result} | details
+
+
+class HttpCaller(NamedTuple):
+    """A client of the HTTP port, without tenants. `peer` is its address and port."""
+
+    principal: str
+    host: str
+    peer: str
 
 
 class _Session(NamedTuple):
@@ -138,12 +149,28 @@ class AuditLog:
         mechanism: str = "",
         user: str | None = None,
     ) -> None:
-        if not self._has_room(connection, self._bounds_of(connection).strangers, connection.host):
+        tenant = connection.service.tenant
+        if not self._has_room(tenant, self._bounds_of(tenant).strangers, connection.host):
             return
         row = _caller(connection, header) | {"mechanism": cut(mechanism), "reason": cut(reason)}
         if user is not None:
             row["user"] = cut(user)
         _write("login_failed", f"login failed: {cut(reason)}", row, level=logging.WARNING)
+
+    def http_logged_in(self, caller: HttpCaller) -> None:
+        row = _http_caller(caller) | {"mechanism": BY_BASIC, "again": False}
+        _write("login", f"{row['principal']} logged in by {BY_BASIC}", row)
+
+    def http_login_failed(self, caller: HttpCaller, user: str, reason: str) -> None:
+        """A login of a client that wants to be `user` has failed."""
+        if self._has_room("", self._bounds_of("").strangers, caller.host):
+            row = _http_caller(caller) | {"mechanism": BY_BASIC, "reason": cut(reason)}
+            text = f"login failed: {cut(reason)}"
+            _write("login_failed", text, row | {"user": cut(user)}, level=logging.WARNING)
+
+    def http_denied(self, caller: HttpCaller, operation: AclOperation, resource: Resource) -> None:
+        if self._has_room("", self._bounds_of("").known, caller.principal):
+            _write_denied(_http_caller(caller), operation, resource)
 
     def ended(self, connection: Connection, reason: str) -> None:
         """The connection ends. For a connection that has ended already, there is no line."""
@@ -192,13 +219,7 @@ class AuditLog:
         if is_again or not self._has_room_for(connection):
             return
         self._last_denied = header, operation, resource
-        row = _caller(connection, header) | {
-            "operation": operation.name,
-            "resource": resource.type.name.lower(),
-            "resource_name": cut(resource.name),
-        }
-        what = f"{row['operation']} on {row['resource']} {row['resource_name']!r}"
-        _write("denied", f"{what} is denied to {row['principal']}", row, level=logging.WARNING)
+        _write_denied(_caller(connection, header), operation, resource)
 
     def look(self) -> None:
         """Write the number of lines that the last second left out."""
@@ -214,8 +235,7 @@ class AuditLog:
                 if left_out is not None:
                     _write_left_out(tenant, *left_out)
 
-    def _bounds_of(self, connection: Connection) -> "_Bounds":
-        tenant = connection.service.tenant
+    def _bounds_of(self, tenant: str) -> "_Bounds":
         found = self._bounds.get(tenant)
         if found is None:
             limits, now_s = self._limits, self._now_s()
@@ -226,13 +246,14 @@ class AuditLog:
     def _has_room_for(self, connection: Connection) -> bool:
         """Return whether a line about the client may be written, as `BoundedLines.has_room` does.
         The client may be known or a stranger."""
-        bounds = self._bounds_of(connection)
+        tenant = connection.service.tenant
+        bounds = self._bounds_of(tenant)
         if connection.principal == ANONYMOUS:
-            return self._has_room(connection, bounds.strangers, connection.host)
-        return self._has_room(connection, bounds.known, connection.principal)
+            return self._has_room(tenant, bounds.strangers, connection.host)
+        return self._has_room(tenant, bounds.known, connection.principal)
 
-    def _has_room(self, connection: Connection, lines: BoundedLines, client: str) -> bool:
-        self._count_left_out(connection.service.tenant, lines)
+    def _has_room(self, tenant: str, lines: BoundedLines, client: str) -> bool:
+        self._count_left_out(tenant, lines)
         return lines.has_room(client)
 
     def _count_left_out(self, tenant: str, lines: BoundedLines) -> None:
@@ -280,6 +301,25 @@ def _caller(connection: Connection, header: "RequestHeader | None") -> dict[str,
             "correlation_id": header.correlation_id,
         }
     return found
+
+
+def _http_caller(caller: HttpCaller) -> dict[str, object]:
+    return {
+        "principal": cut(caller.principal),
+        "host": caller.host,
+        "client": caller.peer,
+        "listener": HTTP_LISTENER,
+    }
+
+
+def _write_denied(row: dict[str, object], operation: AclOperation, resource: Resource) -> None:
+    row |= {
+        "operation": operation.name,
+        "resource": resource.type.name.lower(),
+        "resource_name": cut(resource.name),
+    }
+    what = f"{row['operation']} on {row['resource']} {row['resource_name']!r}"
+    _write("denied", f"{what} is denied to {row['principal']}", row, level=logging.WARNING)
 
 
 def _write_left_out(tenant: str, total: int, clients: dict[str, int]) -> None:

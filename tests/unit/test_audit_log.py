@@ -33,6 +33,7 @@ from bucketlog.stateless_broker.network.audit import (
     TEXT_CHARS_MAX,
     AuditLog,
     Change,
+    HttpCaller,
 )
 from bucketlog.stateless_broker.network.bounded_lines import CLIENTS_NAMED_MAX, LineLimits
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
@@ -101,6 +102,26 @@ def make(clock: Clock, per_client: int = 3, in_all: int = 5) -> AuditLog:
 
 def write(log: AuditLog, *changes: Change, host: str = "10.0.0.1") -> None:
     asyncio.run(log.changed(client(host), HEADER, changes))
+
+
+def test_logins_at_the_http_port(lines: Lines) -> None:
+    clock = Clock()
+    log = make(clock, per_client=1, in_all=5)
+    ann, stranger = (HttpCaller(name, "10.0.0.1", "peer") for name in ("User:ann", ANONYMOUS))
+    log.http_logged_in(ann)
+    for _ in range(3):
+        log.http_login_failed(stranger, "ann\n", "the password is wrong")
+    for _ in range(3):
+        log.http_denied(ann, AclOperation.READ, Resource(ResourceType.TOPIC, "*"))
+    log.close()
+    login, failed, denied, *left_out = lines.rows
+    assert login["message"] == "User:ann logged in by BASIC (10.0.0.1, listener HTTP)"
+    assert (login["event"], login["client"], login["again"]) == ("login", "peer", False)
+    assert (failed["event"], failed["user"]) == ("login_failed", "ann\n")
+    assert failed["reason"] == "the password is wrong"
+    assert (denied["event"], denied["operation"]) == ("denied", "READ")
+    assert (denied["resource"], denied["resource_name"]) == ("topic", "*")
+    assert [row["count"] for row in left_out] == [2, 2]
 
 
 def test_a_session_from_login_to_end(lines: Lines) -> None:
