@@ -4,7 +4,8 @@ Invariants: a page is computed in a thread, and at most `pages_in_flight_max` th
 time. A request that gets no thread in time is answered with 503. Every response has a
 Content-Security-Policy without inline scripts and styles. Templates escape every value. GET
 requests change nothing. POST requests start and stop checks and replays, run queries, and change
-the log through brokers. The console refuses POST requests that its pages did not send.
+the log through brokers. The console refuses POST requests that its pages did not send. A read-only
+application has no route for POST requests.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -304,6 +305,7 @@ class Endpoints:
             "at": PAGES[name][0] + (f"?{request.url.query}" if request.url.query else ""),
             "limits": self._console.settings,
             "may_change": self._console.may_change,
+            "may_check": self._console.checks is not None,
         }
         return self._environment.get_template(template).render({**shared, **values})
 
@@ -342,7 +344,7 @@ def _root(request: Request) -> str:
     return str(request.scope.get("root_path", ""))
 
 
-def application(console: Console, *, hosts: list[str]) -> Starlette:
+def application(console: Console, *, hosts: list[str], is_read_only: bool = False) -> Starlette:
     """`hosts` are the names by which browsers may call: other sites' names that resolve to this
     machine are refused (DNS rebinding)."""
     endpoints = Endpoints(console)
@@ -352,18 +354,7 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
                 Route(f"/{path}", endpoints.page(name, build), methods=["GET"], name=name)
                 for name, (path, build) in PAGES.items()
             ),
-            *(
-                Route(f"/{path}", endpoints.action(name, act), methods=["POST"])
-                for path, (name, act) in ACTIONS.items()
-            ),
-            *(
-                Route(f"/{path}", endpoints.form_action(name, act), methods=["POST"])
-                for path, (name, act) in FORM_ACTIONS.items()
-            ),
-            *(
-                Route(f"/{path}", endpoints.form(name, template, build), methods=["POST"])
-                for path, (name, template, build) in FORMS.items()
-            ),
+            *([] if is_read_only else _posted(endpoints)),
             Route("/metrics", endpoints.metrics, methods=["GET"]),
             Route("/messages/export", ExportApp(endpoints), methods=["GET"]),
             Route("/theme", endpoints.theme, methods=["GET"]),
@@ -374,3 +365,16 @@ def application(console: Console, *, hosts: list[str]) -> Starlette:
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
         ],
     )
+
+
+def _posted(endpoints: Endpoints) -> list[Route]:
+    return [
+        *(
+            Route(f"/{path}", endpoints.action(name, act), methods=["POST"])
+            for path, (name, act) in ACTIONS.items()
+        ),
+        *(
+            Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
+            for path, (template, build) in FORMS.items()
+        ),
+    ]

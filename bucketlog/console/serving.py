@@ -1,4 +1,4 @@
-"""Serves the console on a socket of this machine, until a signal."""
+"""Serves the console on a socket of this machine, until a signal: of TCP, or in a folder."""
 
 import gc
 import os
@@ -12,6 +12,7 @@ from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
@@ -57,11 +58,8 @@ def serve_console(
     the schemas of values. `cluster` connects to brokers, and is closed at the end. Replays write
     below `replay_folder`, and None means no replays. Before the console serves pages, raises
     `ConfigurationError`, `NoLogError` and the bucket's errors."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    gc.set_threshold(*GC_THRESHOLDS)
     names = host_names(host, allowed_hosts)
-    settings = ConsoleSettings()
-    give_way(settings.niceness)
+    settings = _prepared()
     with (
         closing(open_patient_bucket(place)) as bucket,
         registry_values(schema_registry, settings, time.monotonic) as registry,
@@ -85,24 +83,73 @@ def serve_console(
         console.look_patiently()
         with closing(_bound(host, port)) as listening:
             on_ready(f"http://{_in_address(host)}:{listening.getsockname()[1]}/")
-            config = uvicorn.Config(
-                application(console, hosts=names),
-                http=limited_connection(
-                    receive_ms_max=settings.request_ms_max, send_ms_max=settings.export_send_ms_max
-                ),
-                ws="none",
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                limit_concurrency=CONNECTIONS_MAX,
-                timeout_graceful_shutdown=GRACE_S,
-            )
-            with closing(LagSampler(console)):
-                try:
-                    uvicorn.Server(config).run(sockets=[listening])
-                finally:
-                    console.stop()
+            _run(console, application(console, hosts=names), listening)
+
+
+def serve_read_only(
+    place: str,
+    *,
+    shard: int,
+    socket_path: str,
+    root: str,
+    hosts: Sequence[str],
+    access: KeyAccess,
+    safety_age_ms: int,
+    on_ready: Callable[[], None],
+) -> None:
+    """Serve pages that change nothing, at the Unix socket `socket_path`, until SIGINT or SIGTERM.
+
+    Links in pages begin with `root`. Browsers may call by the local names and by `hosts`. Raises
+    the errors of `serve_console`."""
+    names = host_names(LOCAL_NAMES[0], hosts)
+    settings = _prepared()
+    with closing(open_patient_bucket(place, shard=shard)) as bucket:
+        console = Console(
+            bucket,
+            place,
+            settings,
+            access,
+            safety_age_ms,
+            now_ms=_now_ms,
+            now_s=time.monotonic,
+        )
+        console.look_patiently()
+        with closing(_bound_in_folder(socket_path)) as listening:
+            on_ready()
+            app = application(console, hosts=names, is_read_only=True)
+            _run(console, app, listening, root=root)
+
+
+def _prepared() -> ConsoleSettings:
+    """Prepare this process to serve. Raises `ConfigurationError`."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.set_threshold(*GC_THRESHOLDS)
+    settings = ConsoleSettings()
+    give_way(settings.niceness)
+    return settings
+
+
+def _run(console: Console, app: ASGIApp, listening: socket.socket, *, root: str = "") -> None:
+    settings = console.settings
+    config = uvicorn.Config(
+        app,
+        http=limited_connection(
+            receive_ms_max=settings.request_ms_max, send_ms_max=settings.export_send_ms_max
+        ),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_graceful_shutdown=GRACE_S,
+        root_path=root,
+    )
+    with closing(LagSampler(console)):
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            console.stop()
 
 
 def give_way(niceness: int) -> None:
@@ -176,4 +223,15 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror}",
             remedy="choose another --port, 0 for any free one",
+        ) from error
+
+
+def _bound_in_folder(path: str) -> socket.socket:
+    try:
+        Path(path).unlink(missing_ok=True)
+        return socket.create_server(path, family=socket.AF_UNIX)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {path}: {error.strerror or error}",
+            remedy="set TMPDIR to a folder with a short name that this user may write to",
         ) from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.console.application import ACTIONS, application
+from bucketlog.console.application import ACTIONS, FORMS, application
 from bucketlog.console.log_checks import CheckRefusedError, LogCheck, LogChecks, Outcome
 from bucketlog.console.pages import Console
 from bucketlog.console.settings import MIB, ConsoleSettings
@@ -236,3 +236,23 @@ async def test_a_console_without_checks_names_the_command(bucket: SyncBucket) ->
     app = application(console_of(bucket, None), hosts=["localhost"])
     status, _, body = await answer(app, "/verify")
     assert (status, "bucketlog segment verify" in body) == (400, True)
+
+
+@pytest.mark.parametrize("path", [*ACTIONS, *FORMS])
+async def test_a_read_only_console_has_no_route_for_changes(
+    checks: Checks, bucket: SyncBucket, path: str
+) -> None:
+    found = checks.of(sys.executable, "-c", ENDLESS)
+    app = application(console_of(bucket, found), hosts=["localhost"], is_read_only=True)
+    status, *_ = await answer(app, f"/{path}", method="POST", origin="http://localhost")
+    assert status in (404, 405)
+    assert found.latest is None
+
+
+async def test_pages_show_no_buttons_that_a_console_does_not_have(bucket: SyncBucket) -> None:
+    app = application(console_of(bucket, None), hosts=["localhost"], is_read_only=True)
+    for path in ("/bucket", "/topics", "/topic?name=t"):
+        status, _, body = await answer(app, path)
+        assert status == 200
+        assert 'method="post"' not in body
+        assert "/verify" not in body
