@@ -33,7 +33,7 @@ compile constraints.txt "The versions this revision was tested with, and the has
     --universal --python-version "$oldest" --extra dev pyproject.toml "$@"
 compile infra/container/requirements.txt "What the image holds besides bucketlog itself." \
     --universal --python-version "$oldest" --constraint constraints.txt \
-    --extra broker --extra cli --extra replay pyproject.toml
+    --extra broker --extra cli --extra console --extra replay pyproject.toml
 compile scripts/build_tools.txt "What builds bucketlog, and packages that come as sources alone." \
     --universal --python-version "$oldest" --constraint constraints.txt - <<<$'editables\nhatchling\nsetuptools'
 compile scripts/supply_tools.txt "uv, pip-audit and cyclonedx-py; scripts/install.sh supply-tools." \
