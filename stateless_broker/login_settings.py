@@ -50,12 +50,14 @@ class LoginSettings(BaseSettings):
         "(KIP-368); 0: never.",
     )
     plain_checks_in_flight: Positive = Field(
-        2, description="Limit of passwords of PLAIN that are checked at the same time."
+        2,
+        description="Limit of passwords of PLAIN that are checked at the same time, and of as many "
+        "for the console.",
     )
     plain_remembered_ms: NotNegative = Field(
         60_000,
-        description="How long a right password of PLAIN is remembered, so that the next login of "
-        "the user is cheap.",
+        description="How long a right password of PLAIN or of the console is remembered, so that "
+        "the next login of the user is cheap.",
     )
     scram_credentials_max: Positive = Field(
         10_000, description="Limit of SCRAM credentials in the cluster."

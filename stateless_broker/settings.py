@@ -33,6 +33,7 @@ from bucketlog.stateless_broker.fetch_settings import FetchSettings
 from bucketlog.stateless_broker.listener_settings import ListenerSettings
 from bucketlog.stateless_broker.login_settings import OAUTHBEARER, LoginSettings
 from bucketlog.stateless_broker.quota_settings import QuotaSettings
+from bucketlog.stateless_broker.served_console_settings import ServedConsoleSettings
 from bucketlog.stateless_broker.setting_types import (
     MIB,
     AtLeastMinusOne,
@@ -59,7 +60,6 @@ TOPIC_DEFAULTS = {
 }
 """Settings that are brokers' defaults of topic configs."""
 
-
 SEAL_MS = 500
 """The time that brokers need to seal the chain of a broker whose session has ended."""
 
@@ -78,6 +78,7 @@ class BrokerSettings(
     AuditSettings,
     AuthorizationSettings,
     QuotaSettings,
+    ServedConsoleSettings,
     TelemetrySettings,
     ClusterSettings,
     ConnectionSettings,

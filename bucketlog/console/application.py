@@ -374,7 +374,11 @@ def _posted(endpoints: Endpoints) -> list[Route]:
             for path, (name, act) in ACTIONS.items()
         ),
         *(
-            Route(f"/{path}", endpoints.form(template, build), methods=["POST"])
-            for path, (template, build) in FORMS.items()
+            Route(f"/{path}", endpoints.form_action(name, act), methods=["POST"])
+            for path, (name, act) in FORM_ACTIONS.items()
+        ),
+        *(
+            Route(f"/{path}", endpoints.form(name, template, build), methods=["POST"])
+            for path, (name, template, build) in FORMS.items()
         ),
     ]

@@ -36,16 +36,21 @@ from bucketlog.stateless_broker.process.allocator import (
     give_back_unused,
 )
 from bucketlog.stateless_broker.process.audit_output import open_audit_log
+from bucketlog.stateless_broker.process.console_login import check_console
+from bucketlog.stateless_broker.process.console_process import ROOT
 from bucketlog.stateless_broker.process.hosted_log import HostedLog, ProcessParts, for_all
 from bucketlog.stateless_broker.process.hosting import Hosting, OnlyLog, TenantLogs
 from bucketlog.stateless_broker.process.http_connections import HttpLimits
 from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
 from bucketlog.stateless_broker.process.open_files import OpenFilesWatch
+from bucketlog.stateless_broker.process.served_console import ServedConsole
 from bucketlog.stateless_broker.settings import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervisor
 
 PEAK_LOOK_S = 5.0
 """The interval of checks whether a memory peak is over."""
+LATE_MS = 1_000
+"""The time in which a client can still get the response that the console is too late."""
 OPEN_FILES_LOOK_S = 1.0
 """The interval of checks whether a file can be opened."""
 
@@ -88,13 +93,17 @@ class Broker:
         self._certificates: Certificates | None = None
         self._keys: VerificationKeys | None = None
         self._http: HttpEndpoint | None = None
+        self._console: ServedConsole | None = None
 
     async def start(self) -> ReadyReport:
         """Waits for Redis and the bucket. After a `BucketlogError`, `stop` ends all that runs."""
         settings = self._settings
+        check_console(settings)
         warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
         ports = await self._bind_all()
         self._hosting = hosting = await self._open_logs()
+        if settings.console:
+            self._console = ServedConsole(settings, hosting.logs[0], self._audit)
         self._http = self._make_http(hosting)
         self._http.start()
         await hosting.begin(ports)
@@ -210,6 +219,7 @@ class Broker:
                 hosting.readiness,
                 hosting.figures,
                 lambda: [name for log in hosting.logs if (name := log.name) is not None],
+                None if self._console is None else self._console.app,
             ),
             host=settings.http_host,
             port=settings.http_port,
@@ -218,6 +228,8 @@ class Broker:
                 settings.http_request_ms_max,
                 settings.http_idle_ms_max,
                 settings.http_header_bytes_max,
+                slow_root=None if self._console is None else f"{ROOT}/",
+                slow_ms=settings.http_console_response_ms_max + LATE_MS,
             ),
             closed=hosting.requests.closed_by_limit,
         )
@@ -230,6 +242,8 @@ class Broker:
             spawn(self._certificates.watch(), "reloading certificates", on_failure=lambda _: None)
         if self._keys is not None:
             spawn(self._keys.follow(), "loading keys for tokens", on_failure=lambda _: None)
+        if self._console is not None:
+            spawn(self._console.process.run(), "the console", on_failure=lambda _: None)
         if isinstance(self._hosting, TenantLogs):
             again = self._hosting.begin_absent()
             spawn(again, "starting tenants again", on_failure=lambda _: None)

@@ -16,12 +16,15 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
     """`request_ms` is the time from a request's first byte, or from the start of the connection, to
-    the end of the response. `idle_ms` is the time from there to the next request's first byte."""
+    the end of the response. `idle_ms` is the time from there to the next request's first byte.
+    Paths that begin with `slow_root` have `slow_ms` from the header to the end of the response."""
 
     connections: int
     request_ms: int
     idle_ms: int
     header_bytes: int
+    slow_root: str | None = None
+    slow_ms: int = 0
 
 
 class HttpConnections:
@@ -71,6 +74,8 @@ class BoundedHttp(H11Protocol):
         self._is_receiving = False
         """Whether the time limit of a request is running."""
         self._timer: asyncio.TimerHandle | None = None
+        self._slow: RequestResponseCycle | None = None
+        """The request that has been given `slow_ms`. It gets that time once."""
 
     @property
     def is_answering(self) -> bool:
@@ -93,6 +98,7 @@ class BoundedHttp(H11Protocol):
         if not self._is_receiving:
             self._begin_request()
         super().data_received(data)
+        self._allow_slow()
 
     def on_response_complete(self) -> None:
         self._is_receiving = False
@@ -100,6 +106,15 @@ class BoundedHttp(H11Protocol):
         super().on_response_complete()
         if self.is_answering:  # the next request has arrived already
             self._begin_request()
+            self._allow_slow()
+
+    def _allow_slow(self) -> None:
+        limits, cycle = self._owner.limits, self.cycle
+        if limits.slow_root is None or not self.is_answering or cycle is self._slow:
+            return
+        if cycle.scope["path"].startswith(limits.slow_root):
+            self._slow = cycle
+            self._close_after(limits.slow_ms, "http_console_response_ms_max")
 
     def _begin_request(self) -> None:
         self._is_receiving = True

@@ -1,5 +1,6 @@
 """The pages `/healthz` (whether the process lives), `/readyz` (whether the broker is ready for
-clients, or why not) and `/metrics`. The page `/` names the broker and links to them."""
+clients, or why not) and `/metrics`. The page `/` names the broker and links to them. A broker can
+also serve the console, below `/console/`."""
 
 import asyncio
 import socket
@@ -10,11 +11,19 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.health import Readiness
+from bucketlog.stateless_broker.process.console_process import ROOT
 from bucketlog.stateless_broker.process.http_connections import HttpConnections, HttpLimits
 from bucketlog.stateless_broker.process.index_page import HEADERS, BrokerName, Page, index_page
 from bucketlog.stateless_broker.process.metrics import RenderedFigures
@@ -26,13 +35,17 @@ PAGES = (
     Page("/metrics", "metrics for Prometheus"),
 )
 """The pages beside `/`, which links to them in this order."""
+CONSOLE_PAGE = Page(f"{ROOT}/", "the console: topics, records, groups and objects of the log")
 
 
 def application(
-    health: Readiness, figures: RenderedFigures, brokers: Callable[[], Sequence[BrokerName]]
+    health: Readiness,
+    figures: RenderedFigures,
+    brokers: Callable[[], Sequence[BrokerName]],
+    console: ASGIApp | None = None,
 ) -> Starlette:
     """Return the application. `brokers` returns the names of the process in its clusters; none
-    before the process has joined one."""
+    before the process has joined one. `console` answers requests below `/console/`."""
     version = package_version()
 
     async def index(_: Request) -> Response:
@@ -41,7 +54,7 @@ def application(
             version=version,
             is_ready=health.ready,
             reasons=health.report(),
-            pages=PAGES,
+            pages=PAGES if console is None else (*PAGES, CONSOLE_PAGE),
         )
         return HTMLResponse(page, headers=HEADERS)
 
@@ -59,7 +72,14 @@ def application(
 
     answers = (readyz, healthz, metrics)
     routes = [Route(page.path, answer) for page, answer in zip(PAGES, answers, strict=True)]
-    return Starlette(routes=[Route("/", index), *routes])
+    return Starlette(routes=[Route("/", index), *routes, *_console_routes(console)])
+
+
+def _console_routes(console: ASGIApp | None) -> list[BaseRoute]:
+    async def to_overview(_: Request) -> Response:
+        return RedirectResponse(CONSOLE_PAGE.path)
+
+    return [] if console is None else [Route(ROOT, to_overview), Mount(ROOT, app=console)]
 
 
 class _Server(uvicorn.Server):

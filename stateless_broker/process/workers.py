@@ -77,6 +77,8 @@ def worker_settings(settings: BrokerSettings, count: int) -> list[dict[str, str]
         row: dict[str, object] = {
             "BUCKETLOG_HTTP_PORT": settings.http_port and settings.http_port + number,
         }
+        if settings.console and number:
+            row["BUCKETLOG_CONSOLE"] = "false"  # one process of the console on a machine
         if settings.node_id is not None:
             row["BUCKETLOG_NODE_ID"] = settings.node_id + number
         own = shifted(settings.listener_specs, number)

@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -18,6 +20,8 @@ from tests.rigs.patience import PATIENCE_S, let_pass_async
 LONG_MS = 3_600_000
 SHORT_MS = 50
 GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
+SLOW_ROOT = "/slow/"
+GET_SLOW = GET.replace(b"/x", b"/slow/x")
 POST = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 
 
@@ -28,13 +32,19 @@ class Port:
         self.asked = asyncio.Event()
         self.may_answer = asyncio.Event()
         self.may_answer.set()
-        given = {"connections": 10, "request_ms": LONG_MS, "idle_ms": LONG_MS}
-        app = Starlette(routes=[Route("/x", self._answer, methods=["GET", "POST"])])
+        usual = HttpLimits(10, LONG_MS, LONG_MS, 4_096, SLOW_ROOT, LONG_MS)
+        changed: dict[str, Any] = {**limits}
+        app = Starlette(
+            routes=[
+                Route("/x", self._answer, methods=["GET", "POST"]),
+                Route(f"{SLOW_ROOT}x", self._answer),
+            ]
+        )
         self.endpoint = HttpEndpoint(
             app,
             host="127.0.0.1",
             port=0,
-            limits=HttpLimits(**{**given, "header_bytes": 4_096, **limits}),
+            limits=replace(usual, **changed),
             closed=lambda setting: self.closed.update([setting]),
         )
 
@@ -123,6 +133,36 @@ async def test_a_body_that_never_ends_is_closed() -> None:
         assert b"200 OK" in await client.answer()
         await client.trickle(b"x" * 3_000)
         assert served.closed.total() == 1
+
+
+async def test_a_slow_path_has_its_own_time() -> None:
+    async with port(request_ms=SHORT_MS) as served:
+        served.may_answer.clear()
+        slow, usual = await served.connect(), await served.connect()
+        slow.send(GET_SLOW)
+        await served.asked.wait()
+        usual.send(GET)
+        assert await usual.answer() == b""
+        assert served.closed == {"http_request_ms_max": 1}
+        served.may_answer.set()
+        assert b"200 OK" in await slow.answer()
+
+
+async def test_the_time_of_a_slow_path_ends_whatever_the_client_sends() -> None:
+    async with port(slow_ms=SHORT_MS) as served:
+        served.may_answer.clear()
+        client = await served.connect()
+        client.send(GET_SLOW)
+        await client.trickle(GET_SLOW * 100)
+        assert served.closed == {"http_console_response_ms_max": 1}
+
+
+async def test_a_slow_path_gives_no_time_to_the_header() -> None:
+    async with port(request_ms=SHORT_MS) as served:
+        client = await served.connect()
+        client.send(GET_SLOW[:-2])
+        assert await client.answer() == b""
+        assert served.closed == {"http_request_ms_max": 1}
 
 
 async def test_an_idle_connection_is_closed() -> None:

@@ -43,6 +43,13 @@ def settings(**given: int | str) -> BrokerSettings:
     return BrokerSettings.model_validate(values)
 
 
+def test_only_the_first_worker_serves_the_console() -> None:
+    rows = worker_settings(settings(console="on"), 3)
+    assert [row.get("BUCKETLOG_CONSOLE") for row in rows] == [None, "false", "false"]
+    rows = worker_settings(settings(), 2)
+    assert not any("BUCKETLOG_CONSOLE" in row for row in rows)
+
+
 def test_ports_and_node_ids_are_rows() -> None:
     given = settings(port=9092, http_port=8080, node_id=10, advertised_port=443)
     assert worker_settings(given, 2) == [
