@@ -65,6 +65,8 @@ def main(given: BinaryIO, out: BinaryIO) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (at.memory_bytes_max, at.memory_bytes_max))
 
     # with the limits in place
+    from pydantic import ValidationError
+
     from bucketlog.console.serving import serve_read_only
     from bucketlog.log_format.errors import BucketlogError
     from bucketlog.log_format.printable import printable
@@ -90,10 +92,16 @@ def main(given: BinaryIO, out: BinaryIO) -> int:
             safety_age_ms=at.safety_age_ms,
             on_ready=is_ready,
         )
+    except ValidationError as error:  # of `BUCKETLOG_CONSOLE_*`
+        first = error.errors()[0]
+        name = f"BUCKETLOG_CONSOLE_{'_'.join(map(str, first['loc']))}".upper()
+        problem = f"{name}: {first['msg']} (docs/console.md#limits)"
     except BucketlogError as error:
-        sys.stderr.write(f"bucketlog console: {printable(str(error))}\n")
-        return 1
-    return 0
+        problem = str(error)
+    else:
+        return 0
+    sys.stderr.write(f"bucketlog console: {printable(problem)}\n")
+    return 1
 
 
 if __name__ == "__main__":

@@ -196,8 +196,8 @@ def host_names(host: str, allowed: Sequence[str]) -> list[str]:
         if not HOST_NAME.fullmatch(name) and not _is_ipv6(name):
             raise ConfigurationError(
                 f"{name!r} is not a host name",
-                remedy="give --allowed-host a name or an address without scheme and port, "
-                "*.example.com, or * for every name",
+                remedy="give a name or an address without scheme and port, *.example.com, or * for "
+                "every name (--allowed-host, or BUCKETLOG_HTTP_CONSOLE_ALLOWED_HOSTS of a broker)",
             )
     return [*LOCAL_NAMES, _in_address(host), *map(_in_address, allowed)]
 

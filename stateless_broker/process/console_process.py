@@ -48,7 +48,7 @@ def served_place(settings: BrokerSettings, socket_path: str) -> dict[str, object
         "shard": settings.shard,
         "socket_path": socket_path,
         "root": ROOT,
-        "hosts": [settings.http_host, *settings.http_console_host_names],
+        "hosts": [*filter(None, (settings.http_host, *settings.http_console_host_names))],
         "safety_age_ms": settings.deletion_safety_age_ms,
         "memory_bytes_max": settings.http_console_memory_bytes_max,
         "key_file": None if key_file is None else str(key_file),

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from bucketlog.console.broker_program import ServedPlace
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.stateless_broker.process.console_process import (
+    PROGRAM,
     READY,
     ConsoleProcess,
     console_environment,
@@ -134,6 +137,31 @@ def test_the_program_takes_what_the_broker_gives() -> None:
     assert place.hosts == ["10.0.0.1", "logs.example", "*.pages.example"]
     assert (place.place, place.root, place.key_file) == ("memory://x", "/console", "keys")
     assert PROGRAM_READY == READY
+
+
+@pytest.mark.parametrize(
+    ("variables", "given", "problem"),
+    [
+        ({"BUCKETLOG_CONSOLE_PAGE_MS_MAX": "soon"}, {}, "BUCKETLOG_CONSOLE_PAGE_MS_MAX: "),
+        ({}, {"http_console_allowed_hosts": "http://x"}, "'http://x' is not a host name"),
+        ({}, {}, "no log"),
+    ],
+)
+async def test_a_program_that_cannot_start_says_why_in_a_line(
+    tmp_path: Path, variables: dict[str, str], given: dict[str, str], problem: str
+) -> None:
+    of_broker = settings(bucket_url=f"file://{tmp_path}/bucket", **given)
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM, env=console_environment(os.environ) | variables, stdin=PIPE, stderr=PIPE
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(json.dumps(served_place(of_broker, "/none/socket")).encode() + b"\n")
+    (line,) = (await process.stderr.read()).decode().splitlines()
+    process.stdin.close()
+    assert await process.wait() == 1
+    assert line.startswith("bucketlog console: ")
+    assert problem in line
 
 
 def test_settings_of_broker_and_console_are_not_mixed_up() -> None:
