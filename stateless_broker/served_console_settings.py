@@ -34,7 +34,7 @@ class ServedConsoleSettings(BaseSettings):
     )
     http_console_response_ms_max: Positive = Field(
         60_000,
-        description="Limit of the time from the header of a request for the console to the end of "
+        description="Limit of the time from the login of a request for the console to the end of "
         "the response.",
     )
     http_console_response_bytes_max: Positive = Field(

@@ -2,7 +2,8 @@
 
 Invariants: only bytes pass through the broker, a piece at a time, and only as fast as the client
 reads. At most `requests_in_flight` requests are answered at a time; further ones get 503 at once.
-The login is checked before the console sees a request, and the console never sees a password. Only
+The login is checked before the console sees a request, and the console never sees a password. A
+client that goes away during the check keeps its place, so it cannot begin more checks. Only
 GET and HEAD without a body are forwarded. If the console does not answer, the client gets 502, 503
 or 504; if it breaks off within a response, the connection of the client ends.
 """
@@ -67,7 +68,7 @@ its address; None: it may."""
 
 @dataclass(frozen=True, slots=True)
 class ForwardingLimits:
-    """`response_ms` is the time from the header of a request to the end of the response.
+    """`response_ms` is the time from the login to the end of the response.
     `header_bytes` bounds the header of the request, and that of the response."""
 
     requests_in_flight: int
@@ -97,6 +98,17 @@ class ConsoleForwarder:
             await _refuse(BUSY, scope, receive, send)
             return
         self._in_flight += 1
+        try:
+            # A client that goes away does not end this: a check takes its time in a thread anyway.
+            refusal = await self._refusal(scope)
+            if refusal is None:
+                await self._answer_while_connected(scope, receive, send)
+            else:
+                await _refuse(refusal, scope, receive, send)
+        finally:
+            self._in_flight -= 1
+
+    async def _answer_while_connected(self, scope: Scope, receive: Receive, send: Send) -> None:
         work = asyncio.create_task(self._answer(scope, receive, send))
         gone = asyncio.create_task(_client_is_gone(receive))
         try:
@@ -105,7 +117,6 @@ class ConsoleForwarder:
             for task in (work, gone):
                 task.cancel()
             await asyncio.wait({work, gone})
-            self._in_flight -= 1
         if not work.cancelled():
             work.result()
 
@@ -113,9 +124,7 @@ class ConsoleForwarder:
         answer = _Answer(send)
         try:
             async with asyncio.timeout(self._limits.response_ms / 1000):
-                refusal = await self._refusal(scope)
-                if refusal is None:
-                    refusal = await self._forward(scope, answer)
+                refusal = await self._forward(scope, answer)
         except TimeoutError:
             refusal = TOO_LATE
         except _BrokenOffError:

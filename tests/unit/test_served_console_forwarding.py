@@ -46,6 +46,8 @@ class Console:
         self.repeated = b""
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.may_enter = asyncio.Event()
+        self.may_enter.set()
         self.requests: list[bytes] = []
         self.checked: list[tuple[str | None, str]] = []
         self.open = 0
@@ -71,6 +73,7 @@ class Console:
     async def check(self, login: str | None, host: str, peer: str) -> HttpRefusal | None:
         self.checked.append((login, host))
         assert peer.startswith("('127.0.0.1', ")
+        await self.may_enter.wait()
         return self.refusal
 
 
@@ -280,6 +283,20 @@ async def test_a_client_that_reads_nothing_stops_the_console(tmp_path: Path) -> 
         await eventually_async(lambda: served.console.open == 0)
         served.console.answer, served.console.repeated = OK, b""
         assert (await served.answered(get()))[0] == 200
+
+
+async def test_a_client_that_goes_away_during_its_check_keeps_its_place(tmp_path: Path) -> None:
+    async with port(tmp_path, requests_in_flight=1) as served:
+        served.console.may_enter.clear()
+        client = await served.send(get())
+        await eventually_async(lambda: len(served.console.checked) == 1)
+        await client.close()
+        for _ in range(3):
+            assert (await served.answered(get()))[0] == 503
+        served.console.may_enter.set()
+        while (await served.answered(get()))[0] == 503:
+            pass
+        assert len(served.console.checked) == 2
 
 
 async def test_a_client_that_goes_away_frees_its_place(tmp_path: Path) -> None:
