@@ -8,7 +8,7 @@ the log through brokers. The console refuses POST requests that its pages did no
 application has no route for POST requests.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypeVar
@@ -120,6 +120,8 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "access": ("access", access),
     "change": ("change", change_form),
 }
+POSTED_PAGES = frozenset({"query", "change"})
+"""Pages that are forms alone. A read-only application leaves them out."""
 ACTIONS: Mapping[str, tuple[str, Action]] = {
     "verify/start": ("verify", start_check),
     "verify/stop": ("verify", stop_check),
@@ -155,8 +157,10 @@ class SecurityHeaders:
 class Endpoints:
     """Requests for pages of one `Console`."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, left_out: Collection[str] = ()) -> None:
+        """`left_out` are names of pages that are not served."""
         self._console = console
+        self._navigation = [entry for entry in NAVIGATION if entry[0] not in left_out]
         self._environment = environment()
         self._threads = PageThreads(console.settings.pages_in_flight_max)
         self._exports = ExportSlots(console.settings.exports_in_flight_max)
@@ -297,7 +301,7 @@ class Endpoints:
         shared: dict[str, Any] = {
             "root": _root(request),
             "page_name": name,
-            "navigation": NAVIGATION,
+            "navigation": self._navigation,
             "theme": theme if theme in THEMES else THEMES[0],
             "themes": THEMES,
             "place": self._console.place,
@@ -347,12 +351,14 @@ def _root(request: Request) -> str:
 def application(console: Console, *, hosts: list[str], is_read_only: bool = False) -> Starlette:
     """`hosts` are the names by which browsers may call: other sites' names that resolve to this
     machine are refused (DNS rebinding)."""
-    endpoints = Endpoints(console)
+    left_out = POSTED_PAGES if is_read_only else frozenset[str]()
+    endpoints = Endpoints(console, left_out)
     return Starlette(
         routes=[
             *(
                 Route(f"/{path}", endpoints.page(name, build), methods=["GET"], name=name)
                 for name, (path, build) in PAGES.items()
+                if name not in left_out
             ),
             *([] if is_read_only else _posted(endpoints)),
             Route("/metrics", endpoints.metrics, methods=["GET"]),

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.console.application import ACTIONS, FORMS, application
+from bucketlog.console.application import (
+    ACTIONS,
+    FORM_ACTIONS,
+    FORMS,
+    POSTED_PAGES,
+    application,
+)
 from bucketlog.console.log_checks import CheckRefusedError, LogCheck, LogChecks, Outcome
 from bucketlog.console.pages import Console
 from bucketlog.console.settings import MIB, ConsoleSettings
@@ -238,7 +244,7 @@ async def test_a_console_without_checks_names_the_command(bucket: SyncBucket) ->
     assert (status, "bucketlog segment verify" in body) == (400, True)
 
 
-@pytest.mark.parametrize("path", [*ACTIONS, *FORMS])
+@pytest.mark.parametrize("path", [*ACTIONS, *FORM_ACTIONS, *FORMS])
 async def test_a_read_only_console_has_no_route_for_changes(
     checks: Checks, bucket: SyncBucket, path: str
 ) -> None:
@@ -256,3 +262,13 @@ async def test_pages_show_no_buttons_that_a_console_does_not_have(bucket: SyncBu
         assert status == 200
         assert 'method="post"' not in body
         assert "/verify" not in body
+
+
+async def test_a_read_only_console_has_no_page_of_forms_alone(bucket: SyncBucket) -> None:
+    console = console_of(bucket, None)
+    for is_read_only in (False, True):
+        app = application(console, hosts=["localhost"], is_read_only=is_read_only)
+        found = [(await answer(app, f"/{name}"))[0] != 404 for name in POSTED_PAGES]
+        assert found == [not is_read_only] * len(POSTED_PAGES)
+        _, _, body = await answer(app, "/topics")
+        assert ('href="/query"' in body) != is_read_only
