@@ -20,7 +20,8 @@ from bucketlog.metadata.sequencer.transaction_requests import (
 
 
 class BatchStatus(StrEnum):
-    """OK and DUPLICATE carry the base offset. OPEN: a duplicate of a batch whose outcome is not
+    """OK and DUPLICATE carry the base offset. FORGOTTEN_DUPLICATE: a duplicate of a visible batch
+    whose offset the sequencer remembers no more. OPEN: a duplicate of a batch whose outcome is not
     known yet. WAIT: the batch follows a pending batch of another writer. The broker reserves OPEN
     and WAIT batches again. UNASSIGNED_PRODUCER: no sequencer has assigned the producer id yet.
 
@@ -33,6 +34,7 @@ class BatchStatus(StrEnum):
 
     OK = "ok"
     DUPLICATE = "duplicate"
+    FORGOTTEN_DUPLICATE = "forgotten_duplicate"
     OPEN = "open"
     WAIT = "wait"
     OUT_OF_ORDER = "out_of_order"

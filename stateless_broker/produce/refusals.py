@@ -15,6 +15,11 @@ from bucketlog.stateless_broker.produce.intake import (
 from bucketlog.stateless_broker.produce.refused_batches import RefusedBatches
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {
+    # Clients take this error for a success without an offset.
+    BatchStatus.FORGOTTEN_DUPLICATE: (
+        ErrorCode.duplicate_sequence_number,
+        "the batch is in the log, and its offset is not known any more",
+    ),
     BatchStatus.OUT_OF_ORDER: (
         ErrorCode.out_of_order_sequence_number,
         "the batch's first sequence does not follow the producer's last one",

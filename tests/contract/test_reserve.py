@@ -118,8 +118,46 @@ async def test_the_last_five_visible_batches_are_recognised(sequencing: Sequenci
         await sequencing.batch(sequencing.a, produced(7, sequence))
         await sequencing.publish(sequencing.a)
     answers = [await sequencing.batch(sequencing.a, produced(7, n)) for n in range(6)]
-    assert answers[0] == refused(BatchStatus.OUT_OF_ORDER, 6)
+    assert answers[0] == refused(BatchStatus.FORGOTTEN_DUPLICATE)
     assert answers[1:] == [BatchAnswer(BatchStatus.DUPLICATE, n) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("first", "records", "status"),
+    [
+        (0, 4, BatchStatus.FORGOTTEN_DUPLICATE),
+        (0, 2, BatchStatus.FORGOTTEN_DUPLICATE),
+        (4, 4, BatchStatus.FORGOTTEN_DUPLICATE),
+        (2, 6, BatchStatus.FORGOTTEN_DUPLICATE),
+        (4, 5, BatchStatus.OUT_OF_ORDER),
+        (0, 28, BatchStatus.OUT_OF_ORDER),
+        (9, 2, BatchStatus.OUT_OF_ORDER),
+        (29, 1, BatchStatus.OUT_OF_ORDER),
+        (SEQUENCES - 4, 4, BatchStatus.OUT_OF_ORDER),
+    ],
+)
+async def test_a_batch_before_all_remembered_ones_is_in_the_log(
+    sequencing: Sequencing, first: int, records: int, status: BatchStatus
+) -> None:
+    """Seven visible batches of four records: five are remembered, from sequence 8 on."""
+    for sequence in range(0, 28, 4):
+        await sequencing.batch(sequencing.a, produced(7, sequence, 4))
+        await sequencing.publish(sequencing.a)
+    answer = await sequencing.batch(sequencing.a, produced(7, first, records))
+    assert answer.status is status
+    of_newer = await sequencing.batch(sequencing.a, produced(7, 4, 4, epoch=1))
+    assert of_newer.status is BatchStatus.OUT_OF_ORDER
+
+
+async def test_a_batch_with_new_records_is_no_duplicate_after_sequences_wrapped(
+    sequencing: Sequencing,
+) -> None:
+    """The remembered batches begin before the wrap, and end at sequence 9."""
+    for first, records in [(0, SEQUENCES - 10), *((SEQUENCES - 10 + 4 * n, 4) for n in range(5))]:
+        await sequencing.batch(sequencing.a, produced(7, first % SEQUENCES, records))
+        await sequencing.publish(sequencing.a)
+    late = await sequencing.batch(sequencing.a, produced(7, 3, 9))
+    assert late == refused(BatchStatus.OUT_OF_ORDER, 10)
 
 
 async def test_all_open_batches_are_recognised(sequencing: Sequencing) -> None:

@@ -163,6 +163,17 @@ async def test_a_sequence_of_an_earlier_transaction_is_no_duplicate(sequencing: 
     assert await status_of(sequencing, late) is BatchStatus.OUT_OF_ORDER
 
 
+async def test_a_forgotten_duplicate_may_be_of_an_earlier_transaction(
+    sequencing: Sequencing,
+) -> None:
+    pair = await initialise(sequencing)
+    await add(sequencing, pair, 0)
+    for sequence in range(7):
+        await write(sequencing, pair, sequence=sequence, version=V1)
+    assert await status_of(sequencing, batch(pair, 2, version=V1)) is BatchStatus.DUPLICATE
+    assert await status_of(sequencing, batch(pair, 1, version=V1)) is BatchStatus.OUT_OF_ORDER
+
+
 async def test_nothing_is_accepted_while_an_entry_is_open(sequencing: Sequencing) -> None:
     pair = await initialise(sequencing)
     await write(sequencing, pair)

@@ -209,7 +209,9 @@ async def test_idempotent_producers_go_on(
 
     for sequence in range(2, 7):
         assert await again(sequence) == (NONE, sequence), "the last five are known"
-    assert (await again(1))[0] is ErrorCode.out_of_order_sequence_number
+    assert (await again(1))[0] is ErrorCode.duplicate_sequence_number, (
+        "in the log, offset forgotten"
+    )
     assert (await again(8))[0] is ErrorCode.out_of_order_sequence_number
     assert (await again(7, epoch=0))[0] is ErrorCode.invalid_producer_epoch
     assert await again(7) == (NONE, 7)

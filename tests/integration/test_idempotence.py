@@ -102,6 +102,17 @@ def test_without_state_only_sequence_0_is_accepted(
     assert produce(client, topic, batch(producer, 0))[:2] == (ErrorCode.none, 0)
 
 
+def test_a_duplicate_whose_offset_is_forgotten(client: WireClient, make_topic: MakeTopic) -> None:
+    """Java's producer would repeat the batch after OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    topic, producer = make_topic(), new_producer(client)
+    for number in range(7):
+        assert produce(client, topic, batch(producer, 2 * number)).error == ErrorCode.none
+    again = produce(client, topic, batch(producer, 2))
+    assert (again.error, again.base_offset) == (ErrorCode.duplicate_sequence_number, -1)
+    assert list_offset(client, topic, LATEST)[1] == 14
+    assert produce(client, topic, batch(producer, 14)).error == ErrorCode.none
+
+
 def test_a_producer_that_is_refused_learns_the_log_start(
     client: WireClient, make_topic: MakeTopic
 ) -> None:

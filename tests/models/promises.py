@@ -149,6 +149,10 @@ def _acknowledged(
 ) -> Iterable[Broken]:
     told: dict[Place, Sent] = {}
     for sent, place, _ in acknowledged:
+        if place.offset < 0:  # the broker has forgotten the offset of a duplicate
+            if not places.get(sent):
+                yield Broken(Rule.LOST, f"{sent} was acknowledged without an offset")
+            continue
         other = told.setdefault(place, sent)
         if other != sent:
             yield Broken(Rule.GIVEN_TWICE, f"{place} was acknowledged for {other} and for {sent}")
@@ -206,6 +210,8 @@ class _AcknowledgedBefore:
 def _acknowledged_before(history: History) -> dict[int, "_AcknowledgedBefore"]:
     by_partition: dict[int, list[tuple[float, int]]] = {}
     for _, place, at in history.acknowledged:
+        if place.offset < 0:
+            continue
         by_partition.setdefault(place.partition, []).append((at, place.offset))
     return {partition: _AcknowledgedBefore(rows) for partition, rows in by_partition.items()}
 

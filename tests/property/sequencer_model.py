@@ -301,6 +301,17 @@ class SequencerModel:
                 if written.batch == batch:
                     status = BatchStatus.OPEN if entry.state != VISIBLE else BatchStatus.DUPLICATE
                     return BatchAnswer(status, written.base)
+            known = visible + [row for row in rows if row[0].state != VISIBLE]
+            epoch = batch.producer_epoch
+            of_epoch = [each for _, each in known if each.batch.producer_epoch == epoch]
+            forgotten = sum(
+                each.batch.record_count
+                for _, each in rows
+                if each.batch.producer_epoch == epoch and each not in of_epoch
+            )
+            if _is_before(batch, of_epoch[0].batch, newest.batch):
+                assert batch.base_sequence + batch.record_count <= forgotten, "it is in the log"
+                return BatchAnswer(BatchStatus.FORGOTTEN_DUPLICATE, -1)
         if holder.state == PENDING and holder.writer != draft.writer:
             waiting.add(batch.producer_id)
             return BatchAnswer(BatchStatus.WAIT, -1)
@@ -339,3 +350,12 @@ class SequencerModel:
                 entry.state = VISIBLE
                 grown.add(entry.ticket)
                 self.shown.append(entry.ticket)
+
+
+def _is_before(batch: WantedBatch, oldest: WantedBatch, newest: WantedBatch) -> bool:
+    """Whether the batch is before all remembered ones of its epoch, of less than 2^30 records."""
+    first, last = batch.base_sequence, batch.base_sequence + batch.record_count - 1
+    following = newest.base_sequence + newest.record_count
+    return last < min(oldest.base_sequence, SEQUENCES) and all(
+        0 < (following - each) % SEQUENCES < SEQUENCES // 2 for each in (first, last)
+    )

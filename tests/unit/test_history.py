@@ -91,6 +91,8 @@ def test_planted_logs(log: Log, rules: set[Rule]) -> None:
     [
         (lambda h: h.acknowledged.append(Acknowledged(A3, Place(1, 9), 9)), Rule.LOST),
         (lambda h: h.acknowledged.append(Acknowledged(A0, Place(0, 3), 9)), Rule.MOVED),
+        (lambda h: h.acknowledged.append(Acknowledged(A3, Place(0, -1), 9)), Rule.LOST),
+        (lambda h: h.acknowledged.append(Acknowledged(A0, Place(0, -1), 9)), None),
         (lambda h: h.reads.append(Read("r", 0, 0, LOG[0][:2], 3.1, to_end=True)), Rule.UNSEEN),
         (lambda h: h.reads.append(Read("r", 0, 0, [], 3.1, to_end=True)), Rule.UNSEEN),
         (lambda h: h.reads.append(Read("r", 0, 0, [(0, A0), (4, A2)], 2.5)), Rule.UNSEEN),

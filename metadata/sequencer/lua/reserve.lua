@@ -18,7 +18,7 @@
 --          stamp: of a partition that gets batches the lowest open base offset, else `next`, both
 --          before; of one that wanted none the high watermark shown; -1 where there is nothing
 --          {'fenced' | 'unknown' | 'seq' | 'lost', reason}
---          per batch:   ok | duplicate | open | wait | out_of_order | unknown_producer | reused_sequence | fenced | unknown_topic | offset_limit
+--          per batch:   ok | duplicate | forgotten_duplicate | open | wait | out_of_order | unknown_producer | reused_sequence | fenced | unknown_topic | offset_limit
 --                        | too_many_producers | unassigned_producer | mapping | abortable | prepared | invalid_state
 --                        | too_many_partitions | misplaced (with the partition's end in the place of the base offset)
 --          per control: ok | wait | exists | unknown_topic | invalid_partitions | not_coordinator; of a transactional
@@ -232,9 +232,17 @@ local function is_of_earlier(r, row)
   return r and row[7] and row[7] ~= r.serial
 end
 
+-- Whether `sequence` is before `other`. Sequences wrap at 2^31.
+local function is_behind(sequence, other)
+  local distance = (other - sequence) % 2147483648
+  return distance > 0 and distance < 1073741824
+end
+
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
 -- 'unknown_producer', the sequence that the producer's next batch has to begin with.
 -- `txn` and `part` are nil outside of transactions.
+-- INVARIANT  The sequences of an epoch begin at 0 and have no gaps. So a batch before all remembered batches of its epoch is in
+-- the log ('forgotten_duplicate'): the remembered ones include all that are not visible yet.
 -- INVARIANT  A batch is never a duplicate of a batch of an earlier transaction. librdkafka may drop an unanswered record in an
 -- abort, and give its sequence to a second record. As a duplicate, the second record would be acknowledged and lost.
 local function check_producer(field, producer, producer_epoch, first, last, counter, txn, part)
@@ -244,12 +252,19 @@ local function check_producer(field, producer, producer_epoch, first, last, coun
   local r = txn and txn_context.txns[txn_field(txn[1])]
   if r and not is_owner(r, producer, producer_epoch) then r = nil end
   if newest and producer_epoch == newest[2] then
+    local oldest
     for _, row in ipairs(rows) do
-      if row[2] == producer_epoch and row[3] == first and row[4] == last then
-        if is_of_earlier(r, row) then return 'reused_sequence' end
-        return row[1] < 0 and 'duplicate' or 'open', row[5]
+      if row[2] == producer_epoch then
+        if row[3] == first and row[4] == last then
+          if is_of_earlier(r, row) then return 'reused_sequence' end
+          return row[1] < 0 and 'duplicate' or 'open', row[5]
+        end
+        oldest = oldest or row
       end
     end
+    local following = (newest[4] + 1) % 2147483648
+    local is_old = oldest and first <= last and last < oldest[3] and is_behind(first, following) and is_behind(last, following)
+    if is_old and not txn then return 'forgotten_duplicate' end
   end
   local problem = txn and member_problem(txn_context, txn, producer, producer_epoch, part, newest)
   if problem then
@@ -269,8 +284,7 @@ local function check_producer(field, producer, producer_epoch, first, last, coun
   if producer_epoch < newest[2] then return 'fenced' end
   local expected = producer_epoch == newest[2] and (newest[4] + 1) % 2147483648 or 0
   if first ~= expected then
-    local is_behind = producer_epoch == newest[2] and (expected - first) % 2147483648 < 1073741824
-    if is_behind and is_of_earlier(r, newest) then return 'reused_sequence' end
+    if producer_epoch == newest[2] and is_behind(first, expected) and is_of_earlier(r, newest) then return 'reused_sequence' end
     return 'out_of_order', expected
   end
   return 'ok'
