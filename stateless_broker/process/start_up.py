@@ -51,7 +51,7 @@ COMMANDS = (
     *("ACL_", "APPLY_", "BENCH_", "BROKER_", "CLIENT_", "CLUSTER_", "COMPLETION_", "CONFIG_"),
     *("CONSOLE_", "CONSUME_", "COST_", "DEADLETTER_", "DEMO_", "DEV_", "DOCTOR_", "EXPORT_"),
     *("GROUP_", "LOCATE_", "MIRROR_", "PRODUCE_", "REPLAY_", "SCHEMA_", "SEGMENT_", "SPARK_"),
-    *("TOPIC_", "TOP_", "TRANSACTION_", "USER_"),
+    *("TABLE_", "TOPIC_", "TOP_", "TRANSACTION_", "USER_"),
 )
 """Beginnings of variables for commands: each flag of a command has a variable that begins with the
 command's name."""

@@ -234,15 +234,13 @@ end
 
 -- Whether `sequence` is before `other`. Sequences wrap at 2^31.
 local function is_behind(sequence, other)
-  local distance = (other - sequence) % 2147483648
-  return distance > 0 and distance < 1073741824
+  return sequence ~= other and (other - sequence) % 2147483648 < 1073741824
 end
 
 -- RETURNS status and, for 'duplicate' and 'open', the batch's base offset; for 'out_of_order' and
 -- 'unknown_producer', the sequence that the producer's next batch has to begin with.
 -- `txn` and `part` are nil outside of transactions.
--- INVARIANT  The sequences of an epoch begin at 0 and have no gaps. So a batch before all remembered batches of its epoch is in
--- the log ('forgotten_duplicate'): the remembered ones include all that are not visible yet.
+-- INVARIANT  The sequences of an epoch begin at 0 without gaps. So a batch before all remembered ones is in the log, and visible.
 -- INVARIANT  A batch is never a duplicate of a batch of an earlier transaction. librdkafka may drop an unanswered record in an
 -- abort, and give its sequence to a second record. As a duplicate, the second record would be acknowledged and lost.
 local function check_producer(field, producer, producer_epoch, first, last, counter, txn, part)
