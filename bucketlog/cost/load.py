@@ -110,6 +110,7 @@ def merged_flushes(
     interval below that of the brokers changes nothing: the bucket does not show when batches
     arrived."""
     waiting: dict[WriterId, list[LogSegment]] = {}
+    waiting_bytes: dict[WriterId, int] = {}
     last_ms: dict[WriterId, int] = {}
     for writer, segment in written:
         pending = waiting.setdefault(writer, [])
@@ -118,9 +119,10 @@ def merged_flushes(
             yield _flushed(pending, due_ms)
             last_ms[writer] = due_ms
             due_ms += interval_ms
+        before = waiting_bytes.get(writer, 0) if pending else 0
         pending.append(segment)
-        is_full = sum(one.size_bytes for one in pending) >= bytes_max
-        if is_full or segment.created_ms >= due_ms:
+        size_bytes = waiting_bytes[writer] = before + segment.size_bytes
+        if size_bytes >= bytes_max or segment.created_ms >= due_ms:
             yield _flushed(pending, segment.created_ms)
             last_ms[writer] = segment.created_ms
     for writer, pending in waiting.items():
