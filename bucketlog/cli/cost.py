@@ -198,7 +198,7 @@ def _whole(
         "reads": rates._asdict(),
         "written_for": {
             reason.value: {"puts": puts, "bytes": size}
-            for reason, (puts, size) in usage.written.activities().items()
+            for reason, (puts, size) in usage.activities().items()
         },
         "held": {kind: {"bytes": size, "objects": n} for kind, (size, n) in usage.held.items()},
         "assumptions": given.model_dump(),
@@ -221,7 +221,7 @@ def _print(rows: "list[PricedDay]", usage: "Usage", rates: "Rates", given: "Assu
     say()
     print_rows(_parts(rows), PART_COLUMNS, Output.TABLE)
     say()
-    reasons = usage.written.activities().items()
+    reasons = usage.activities().items()
     print_rows(
         [
             {"written_for": reason.value, "puts": round(puts), "bytes": round(size)}

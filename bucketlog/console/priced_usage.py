@@ -92,5 +92,5 @@ def written_for(usage: Usage, given: Assumptions) -> list[WrittenRow]:
                 + written_bytes / GB * given.s3_express_upload_gb_usd,
             },
         )
-        for reason, (puts, written_bytes) in usage.written.activities().items()
+        for reason, (puts, written_bytes) in usage.activities().items()
     ]

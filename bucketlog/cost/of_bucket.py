@@ -87,8 +87,8 @@ class WrittenObjects:
         waited_ms = sum(flush.waited_ms for flush in flushes)
         return self._load(flush.segment for flush in flushes), waited_ms / (produced or 1)
 
-    def activities(self) -> dict[WriteReason, tuple[float, float]]:
-        """Return PUTs and written bytes by their reason."""
+    def activities(self, load: Load) -> dict[WriteReason, tuple[float, float]]:
+        """Return PUTs and written bytes by their reason. `load` is that of these objects."""
         found: dict[WriteReason, list[float]] = {name: [] for name in WriteReason}
         for _, segment in self._written():
             name = WriteReason.RECORDS if segment.batch_bytes else WriteReason.FACTS
@@ -96,7 +96,7 @@ class WrittenObjects:
         for other in self.others:
             name = WriteReason.CLUSTER if other.topic == CLUSTER else WriteReason.COMPACTION
             found[name].append(other.size_bytes)
-        checkpoints = sum(activity.checkpoints for activity in self.load().values())
+        checkpoints = sum(activity.checkpoints for activity in load.values())
         found[WriteReason.CHECKPOINTS] = [self.checkpoint_bytes] * checkpoints
         return {name: (float(len(sizes)), float(sum(sizes))) for name, sizes in found.items()}
 
@@ -124,6 +124,10 @@ class Usage(NamedTuple):
     retention_days: Mapping[str, float]
     complete_from: date | None
     held: Mapping[str, tuple[int, int]]
+
+    def activities(self) -> dict[WriteReason, tuple[float, float]]:
+        """Return PUTs and written bytes by their reason."""
+        return self.written.activities(self.load)
 
 
 class LoadReader:

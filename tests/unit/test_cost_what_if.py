@@ -115,7 +115,7 @@ def test_storage_follows_the_retention() -> None:
 def test_objects_are_counted_by_the_reason_for_writing() -> None:
     bucket = MemoryBucket()
     written_log(bucket)
-    found = usage_of(bucket, EASY).written.activities()
+    found = usage_of(bucket, EASY).activities()
     puts = {reason: count for reason, (count, _) in found.items()}
     assert puts[WriteReason.RECORDS] == 4
     assert puts[WriteReason.FACTS] == 1
