@@ -71,5 +71,12 @@ def repeated_text(text: str, count: int) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, buffers)
 
 
+def replaced(fast: pa.Array, rows: Sequence[int] | NDArray[np.int64], better: pa.Array) -> pa.Array:
+    """`fast` with the values of `better` in `rows`."""
+    wanted = np.arange(len(fast), dtype=np.int64)
+    wanted[rows] = len(fast) + np.arange(len(rows))
+    return pa.concat_arrays([fast, better]).take(number_array(wanted))
+
+
 def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
     return pa.py_buffer(np.packbits(values, bitorder="little"))

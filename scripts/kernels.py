@@ -1,5 +1,6 @@
-"""Writes log_format/record_kernel.ll and bucketlog/replaying/json_kernel.ll from the Python files
-of the same names: `python scripts/kernels.py`.
+"""Writes log_format/record_kernel.ll and log_format/json_values/json_kernel.ll.
+
+Run `python scripts/kernels.py`. The sources are the Python files of the same names.
 
 numba compiles the functions for a generic processor. The script keeps only their code, adds a plain
 C signature for the entry, and removes attributes that older versions of LLVM cannot read. A test
@@ -37,12 +38,12 @@ KERNELS = (
         ("uint8*", *["int64"] * 7, "int64*", "int64*"),
     ),
     Kernel(
-        ROOT / "bucketlog/replaying/json_kernel.py",
-        (ROOT / "bucketlog/replaying/json_tokens.py",),
+        ROOT / "log_format/json_values/json_kernel.py",
+        tuple(ROOT / f"log_format/json_values/json_{part}.py" for part in ("tokens", "times")),
         (
             *("uint8*", "int32*", "int64", "int64", "int64", "int64*", "uint8*"),
             *("int64*", "float64*", "uint8*", "int32*", "uint8*", "int64"),
-            *("uint8*", "uint8*", "int64*", "int64*", "float64*"),
+            *("uint8*", "uint8*", "int64*", "int64*", "float64*", "int64*"),
         ),
     ),
 )

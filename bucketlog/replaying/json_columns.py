@@ -7,18 +7,18 @@ documents, because a string with a newline inside is an error of the reader. So 
 least one document, and each exactly one if there are as many documents as values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
-from numpy.typing import NDArray
 
-from bucketlog.log_format.arrow_building import flag_array, number_array, scalar_of
+from bucketlog.log_format.arrow_building import flag_array, number_array, replaced, scalar_of
+from bucketlog.log_format.json_values.compiled_values import can_compile
 from bucketlog.replaying.column import Column, Doubts, NotPlainError, text_array
-from bucketlog.replaying.compiled_json import can_compile, layout_of, parse_objects
+from bucketlog.replaying.compiled_json import layout_of, parse_objects
 from bucketlog.replaying.json_limits import rows_beyond
 
 if TYPE_CHECKING:
@@ -81,13 +81,6 @@ def parse_json(values: pa.Array, column: Column) -> tuple[pa.Array, pa.Array]:
     lengths = np.frombuffer(pc.binary_length(texts).buffers()[1], np.int32, len(texts))
     doubts.add_rows(rows_beyond(memoryview(joined), lengths))
     return column.parsed(read, None, doubts), doubts.rows
-
-
-def replaced(fast: pa.Array, rows: Sequence[int] | NDArray[np.int64], better: pa.Array) -> pa.Array:
-    """`fast` with the values of `better` in `rows`."""
-    wanted = np.arange(len(fast), dtype=np.int64)
-    wanted[rows] = len(fast) + np.arange(len(rows))
-    return pa.concat_arrays([fast, better]).take(number_array(wanted))
 
 
 def _names(kind: pa.StructType) -> list[str]:

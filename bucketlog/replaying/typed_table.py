@@ -19,7 +19,7 @@ from bucketlog.client.decoding import UnreadableRecordError
 from bucketlog.client.formats import Format, JsonFormat, RawFormat, TextFormat
 from bucketlog.client.schemas.registered import RegistryFormat
 from bucketlog.client.topic import Topic
-from bucketlog.log_format.arrow_building import number_array
+from bucketlog.log_format.arrow_building import number_array, replaced
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.replaying.column import (
     Column,
@@ -30,7 +30,7 @@ from bucketlog.replaying.column import (
     text_array,
 )
 from bucketlog.replaying.framed_values import unframed
-from bucketlog.replaying.json_columns import json_parser, replaced
+from bucketlog.replaying.json_columns import json_parser
 
 if TYPE_CHECKING:
     from bucketlog.log_reader.decoder_choice import DecoderChoice

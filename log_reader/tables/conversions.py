@@ -25,7 +25,7 @@ from bucketlog.log_reader.tables.json_text import BadValueError, kind_of
 EpochUnit: TypeAlias = Literal["seconds", "milliseconds", "microseconds"]
 Convert: TypeAlias = Callable[[Any], Any]
 
-_MICROSECONDS: Mapping[EpochUnit, int] = {
+EPOCH_MICROSECONDS: Mapping[EpochUnit, int] = {
     "seconds": 1_000_000,
     "milliseconds": 1_000,
     "microseconds": 1,
@@ -108,10 +108,15 @@ def _simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
         return lambda found: _date(_expect(str, found, path), path)
     if kinds.is_timestamp(kind):
         unit = times.epoch_units.get(path, times.epoch_unit)
-        allowed = range(_micros(times.earliest), _micros(times.latest))
+        allowed = epoch_bounds(times)
         in_zone = kind.tz is not None
         return lambda found: _timestamp(found, path, unit, allowed, in_zone=in_zone)
     raise _unsupported(kind, path)
+
+
+def epoch_bounds(times: TimeRules) -> range:
+    """The microseconds since 1970 that a number may mean."""
+    return range(_micros(times.earliest), _micros(times.latest))
 
 
 def nullable(convert: Convert) -> Convert:
@@ -311,7 +316,7 @@ def _since_epoch(
         raise BadValueError(f"{path}: {number} {unit} are out of range")
     if number and number.adjusted() < -_EPOCH_DIGITS_MAX:  # the product would become zero
         raise BadValueError(f"{path}: {number} {unit} are finer than a microsecond")
-    exact = number * _MICROSECONDS[unit]
+    exact = number * EPOCH_MICROSECONDS[unit]
     if exact != exact.to_integral_value():
         raise BadValueError(f"{path}: {number} {unit} are finer than a microsecond")
     micros = int(exact)

@@ -57,6 +57,12 @@ def parse_object(value: bytes) -> dict[str, Any]:
     return found
 
 
+def parse_value(value: bytes) -> Any:
+    """Return a value inside an object. `value` is JSON with at most some 60 levels. Raises
+    `BadValueError`."""
+    return _DECODER.decode(value.decode("utf-8"))
+
+
 def _check_nesting(found: dict[str, Any]) -> None:
     """Check one level after another, in time linear in the size of the value."""
     level: list[Any] = [found]

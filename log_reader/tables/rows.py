@@ -7,15 +7,21 @@ the same way. A timestamp outside the years 1 to 9999 makes a dead letter, too, 
 the record is kept. Producers that write microseconds as milliseconds make such timestamps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from bucketlog.log_format.arrow_building import number_array, replaced
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.log_format.json_values.compiled_values import ParsedValues
+from bucketlog.log_reader.decoder_choice import DecoderChoice
+from bucketlog.log_reader.tables.compiled_columns import PROCESS, CompiledColumns
 from bucketlog.log_reader.tables.conversions import Convert, TimeRules, converter, nullable
 from bucketlog.log_reader.tables.json_text import BadValueError, parse_object, shortened
 
@@ -98,10 +104,13 @@ class MadeRows(NamedTuple):
 
 
 class RowMaker:
-    """Makes rows of one shape."""
+    """Makes rows of one shape, by compiled code if `choice` says so. Rows that compiled code
+    doubts are converted one by one."""
 
-    def __init__(self, shape: RowShape) -> None:
+    def __init__(self, shape: RowShape, choice: DecoderChoice = PROCESS) -> None:
         self._shape = shape
+        self._choice = choice
+        self._compiled = CompiledColumns.of(shape.fields, shape.times)
         self._members: list[tuple[str, Convert]] = [
             (each.name, nullable(converter(each.type, each.name, shape.times)))
             for each in shape.fields
@@ -110,11 +119,14 @@ class RowMaker:
     def rows(self, records: pa.RecordBatch) -> MadeRows:
         """`records` have `SOURCE_COLUMNS`. Raises `InvalidDataError` for the first value that does
         not fit, if the shape says so."""
-        columns: list[list[Any]] = [[] for _ in self._members]
         records, untimely = _with_calendar_times(records)
-        reasons: dict[int, str] = {}
         values = records.column("value")
-        for at, value in enumerate(values.to_pylist()):
+        sure = self._compiled.columns(values, self._choice) if self._compiled else None
+        doubtful = _doubtful(sure, untimely, len(values))
+        columns: list[list[Any]] = [[] for _ in self._members]
+        reasons: dict[int, str] = {}
+        doubted = values if sure is None else values.take(number_array(doubtful))
+        for at, value in zip(doubtful.tolist(), doubted.to_pylist(), strict=True):
             row, reason = self._converted(value)
             reason = reason or untimely.get(at)
             if reason is not None:
@@ -127,6 +139,11 @@ class RowMaker:
             pa.array(column, each.type)
             for column, each in zip(columns, self._shape.fields, strict=True)
         ]
+        if sure is not None:
+            both = zip(sure.columns, typed, strict=True)
+            typed = [
+                replaced(made, doubtful, better) if len(doubtful) else made for made, better in both
+            ]
         lineage = _lineage(records)
         rows = self._with_day([*typed, *lineage, values.is_null()])
         if not reasons or self._shape.bad_records == "null":
@@ -169,6 +186,16 @@ class RowMaker:
             local = source.cast(pa.timestamp("us"))  # the day in UTC
             source = pc.floor_temporal(local, unit="day").cast(pa.date32())
         return pa.RecordBatch.from_arrays([*columns, source], schema=schema)
+
+
+def _doubtful(
+    sure: ParsedValues | None, untimely: Collection[int], count: int
+) -> NDArray[np.int64]:
+    """The rows that are to be converted one by one, in order."""
+    if sure is None:
+        return np.arange(count, dtype=np.int64)
+    sure.doubts[list(untimely)] = True
+    return np.flatnonzero(sure.doubts)
 
 
 def _or_null(convert: Convert, found: Any) -> Any:

@@ -11,7 +11,11 @@ from typing import Any, TypeAlias
 _LEVELS_MAX, _NUMBER_BYTES_MAX, _SCALE_MAX, _DIGITS_MAX = 60, 60, 200, 18
 _NULL, _TRUE, _FALSE = 0x6C6C756E, 0x65757274, 0x736C6166
 """The first four bytes of each word, in little-endian order."""
-_NO_DAY = -1_000_000
+NAMES_MAX = 200
+"""Limit of the names that are compared with later names of their objects, at once."""
+PLACES = 1 + 2 * NAMES_MAX + _LEVELS_MAX
+"""Size of `places`: the number of names, the begin and end of each, and the number of names that
+were there before each level."""
 
 Bytes: TypeAlias = Sequence[int]
 Filled: TypeAlias = Any
@@ -201,21 +205,58 @@ def literal(data: Bytes, at: int, end: int) -> int:
     return -1
 
 
-def named(data: Bytes, at: int, end: int, out: Filled) -> int:
-    """The end of a name with its colon, or -1."""
+def name_end(data: Bytes, at: int, end: int) -> int:
+    """The place of the quote behind the name that begins at `at`, or -1 (also for escapes)."""
+    while at < end:
+        byte = data[at] & 0xFF
+        if byte == 0x22:
+            return at
+        if byte < 0x20 or byte == 0x5C:
+            return -1
+        count = 1 if byte < 0x80 else utf8_bytes(data, at, end)
+        if count == 0:
+            return -1
+        at += count
+    return -1
+
+
+def is_new(data: Bytes, begin: int, end: int, places: Filled, first: int) -> bool:
+    """Return True if the names from number `first` on differ from the one at `begin`, and note it.
+    Return False if there are too many names, too."""
+    count = places[0]
+    if count == NAMES_MAX:
+        return False
+    for other in range(first, count):
+        at, behind = places[1 + 2 * other] + 0, places[2 + 2 * other] + 0
+        if behind - at == end - begin:
+            more = 0
+            while at + more < behind and data[at + more] == data[begin + more]:
+                more += 1
+            if at + more == behind:
+                return False
+    places[1 + 2 * count], places[2 + 2 * count] = begin, end
+    places[0] = count + 1
+    return True
+
+
+def named(data: Bytes, at: int, end: int, places: Filled, first: int) -> int:
+    """The end of a new name with its colon, or -1. The object has the names from number `first`
+    on."""
     at = space(data, at, end)
     if at >= end or data[at] != 0x22:
         return -1
-    at, _ = text(data, at + 1, end, out, 0, 0)
-    if at < 0:
+    behind = name_end(data, at + 1, end)
+    if behind < 0 or not is_new(data, at + 1, behind, places, first):
         return -1
-    at = space(data, at, end)
+    at = space(data, behind + 1, end)
     return at + 1 if at < end and data[at] == 0x3A else -1
 
 
-def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
-    """The end of the value at `at`, or -1. Nothing is written to `out`."""
+def skipped(data: Bytes, at: int, end: int, out: Filled, places: Filled) -> int:
+    """The end of the value at `at`, or -1. Nothing is written to `out`. Names inside the value are
+    forgotten."""
     objects, levels = 0, 0
+    bases = 1 + 2 * NAMES_MAX
     while True:
         at = space(data, at, end)
         if at >= end:
@@ -230,9 +271,11 @@ def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
             if data[at] == byte + 2:
                 at += 1
             else:
-                objects, levels = objects * 2 + (1 if byte == 0x7B else 0), levels + 1
+                objects = objects * 2 + (1 if byte == 0x7B else 0)
+                places[bases + levels] = places[0]
+                levels += 1
                 if byte == 0x7B:
-                    at = named(data, at, end, out)
+                    at = named(data, at, end, places, places[0] + 0)
                     if at < 0:
                         return -1
                 continue
@@ -251,105 +294,40 @@ def skipped(data: Bytes, at: int, end: int, out: Filled) -> int:
             if data[at] == 0x2C:
                 at += 1
                 if objects & 1:
-                    at = named(data, at, end, out)
+                    at = named(data, at, end, places, places[bases + levels - 1] + 0)
                     if at < 0:
                         return -1
                 break
             if data[at] != (0x7D if objects & 1 else 0x5D):
                 return -1
             at, objects, levels = at + 1, objects >> 1, levels - 1
+            places[0] = places[bases + levels]
         if levels == 0:
             return at
 
 
-def digits(data: Bytes, at: int, count: int) -> int:
-    """The number of `count` digits at `at`, or `_NO_DAY` for other bytes."""
-    value = 0
-    for more in range(count):
-        byte = data[at + more] & 0xFF
-        if byte < 0x30 or byte > 0x39:
-            return _NO_DAY
-        value = value * 10 + byte - 0x30
-    return value
-
-
-def days(year: int, month: int, day: int) -> int:
-    """Days since 1970, or `_NO_DAY` for a day that does not exist. The year is at least 1."""
-    if month < 1 or month > 12 or day < 1:
-        return _NO_DAY
-    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    last = 30 + ((month + (month >> 3)) & 1)
-    if month == 2:
-        last = 29 if is_leap else 28
-    if day > last:
-        return _NO_DAY
-    shifted = year - 1 if month <= 2 else year
-    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
-    return shifted * 365 + shifted // 4 - shifted // 100 + shifted // 400 + of_year - 719_468
-
-
-def clock(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Microseconds of the day of a time such as 12:30, 12:30:59 or 12:30:59.123456, and its end.
-    Other bytes of the value follow the time."""
-    hour, minute = digits(data, at, 2), digits(data, at + 3, 2)
-    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or data[at + 2] != 0x3A:
+def exact(data: Bytes, at: int, end: int, scale: int, bound: int) -> tuple[int, int]:
+    """A number, or a string with a number, times 10**`scale`, and the place behind it. The place
+    is -1 for doubt, also if the product is not whole, or not less than `bound` (at most 10**18)."""
+    is_quoted = data[at] == 0x22
+    if is_quoted:
+        at += 1
+    mantissa, shift, form, at = number(data, at, end)
+    if at < 0 or form & 2:
         return 0, -1
-    at += 5
-    second, fraction = 0, 0
-    if data[at] == 0x3A:
-        if end - at < 4:
+    if is_quoted:
+        if at >= end or data[at] != 0x22:
             return 0, -1
-        second = digits(data, at + 1, 2)
-        if second < 0 or second > 59:
+        at += 1
+    shift += scale
+    while shift > 0:
+        if mantissa > bound // 10 or mantissa < -(bound // 10):
             return 0, -1
-        at += 3
-        if data[at] == 0x2E:
-            at, unit = at + 1, 1_000_000
-            first = at
-            while at < end and data[at] >= 0x30 and data[at] <= 0x39 and at - first < 7:
-                unit //= 10
-                fraction += ((data[at] & 0xFF) - 0x30) * unit
-                at += 1
-            if at in (first, end) or at - first > 6:
-                return 0, -1
-    return (hour * 3600 + minute * 60 + second) * 1_000_000 + fraction, at
-
-
-def zone(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Minutes of a zone such as Z, +01:00 or -0130, and its end."""
-    if data[at] == 0x5A:
-        return 0, at + 1
-    if (data[at] != 0x2B and data[at] != 0x2D) or end - at < 6:
-        return 0, -1
-    later = 4 if data[at + 3] == 0x3A else 3
-    if end - at < later + 3:
-        return 0, -1
-    hours, minutes = digits(data, at + 1, 2), digits(data, at + later, 2)
-    if hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
-        return 0, -1
-    found = hours * 60 + minutes
-    return -found if data[at] == 0x2D else found, at + later + 2
-
-
-def moment(data: Bytes, at: int, end: int, zoned: int) -> tuple[int, int]:
-    """Microseconds since 1970 of the string whose first quote is before `at`, and the place behind
-    its last quote (-1: doubt)."""
-    if end - at < 17 or data[at + 4] != 0x2D or data[at + 7] != 0x2D:
-        return 0, -1
-    if data[at + 10] != 0x54 and data[at + 10] != 0x20:
-        return 0, -1
-    year = digits(data, at, 4)
-    if year < 2 or year > 9998:
-        return 0, -1
-    day = days(year, digits(data, at + 5, 2), digits(data, at + 8, 2))
-    of_day, at = clock(data, at + 11, end)
-    if day == _NO_DAY or at < 0:
-        return 0, -1
-    ahead = 0
-    if zoned:
-        ahead, at = zone(data, at, end)
-        if at < 0 or at >= end:
+        mantissa, shift = mantissa * 10, shift - 1
+    while shift < 0:
+        if mantissa % 10 != 0:
             return 0, -1
-    if data[at] != 0x22:
+        mantissa, shift = mantissa // 10, shift + 1
+    if mantissa >= bound or mantissa <= -bound:
         return 0, -1
-    return day * 86_400_000_000 + of_day - ahead * 60_000_000, at + 1
+    return mantissa, at

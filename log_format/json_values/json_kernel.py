@@ -1,28 +1,34 @@
 """The loop over JSON objects that become columns: the source of `json_kernel.ll`.
 
-`scripts/kernels.py` compiles this file and `json_tokens.py` with numba into LLVM's intermediate
-representation, under the rules of `log_format/record_kernel.py`. Invariants: a row that `parse`
-does not doubt is one JSON object by RFC 8259, with nothing behind it. The object has each field at
-most once, and each needed field, in the form that the field's kind takes. Reads end at the value's
-end. A field's texts are never longer than all values.
+`scripts/kernels.py` compiles this file, `json_tokens.py` and `json_times.py` with numba into LLVM's
+intermediate representation, under the rules of `log_format/record_kernel.py`. Invariants: a row
+that `parse` does not doubt is one JSON object by RFC 8259, with nothing behind it. No name is twice
+in its object. The object has each needed field, in the form that the field's kind takes. Reads end
+at the value's end. A field's texts are never longer than all values.
 """
 
-from bucketlog.replaying.json_tokens import (
+from bucketlog.log_format.json_values.json_times import date, moment
+from bucketlog.log_format.json_values.json_tokens import (
     Bytes,
     Filled,
+    exact,
+    is_new,
     literal,
-    moment,
+    name_end,
     number,
     skipped,
     space,
     text,
-    utf8_bytes,
 )
 
-TEXT, INTEGER, REAL, FLAG, INSTANT, LOCAL = range(6)
-"""Kinds of fields. INSTANT and LOCAL are microseconds since 1970, with and without a zone."""
-KIND, NAME_AT, NAME_BYTES, OPTIONAL, MAY_MISS, SLOT, PLAN_COLUMNS = range(7)
-"""Columns of a field's row in `plan`. SLOT is the field's row in its array of results."""
+TEXT, INTEGER, REAL, FLAG, INSTANT, LOCAL, DATE, DECIMAL, JSON = range(9)
+"""Kinds of fields. INSTANT and LOCAL are microseconds since 1970, with and without a zone. DATE is
+days since 1970, DECIMAL a number times 10**SCALE, and JSON the place of any value."""
+KIND, NAME_AT, NAME_BYTES, OPTIONAL, MAY_MISS, SLOT, SCALE, BOUND, PLAN_COLUMNS = range(9)
+"""Columns of a field's row in `plan`. SLOT is the field's row in its array of results. A DECIMAL is
+between -BOUND and BOUND."""
+SPAN_BITS = 32
+"""The place of a JSON value is one integer: its begin, and its end in these low bits."""
 FIELDS_MAX = 60
 """Limit of the fields: one integer has a bit for each field that a row had."""
 HARD_ROW, HARD_FIELD, HARD_AT, HARD_END, HARD_COLUMNS = range(5)
@@ -55,28 +61,27 @@ def known(
     for field in range(fields):
         if is_named(data, at, end, plan, names, field):
             return field, at + plan[field * PLAN_COLUMNS + NAME_BYTES] + 1
-    while at < end:
-        byte = data[at] & 0xFF
-        if byte == 0x22:
-            return -1, at + 1
-        if byte < 0x20 or byte == 0x5C:
-            return -1, -1
-        count = 1 if byte < 0x80 else utf8_bytes(data, at, end)
-        if count == 0:
-            return -1, -1
-        at += count
-    return -1, -1
+    behind = name_end(data, at, end)
+    return -1, behind + 1 if behind >= 0 else -1
 
 
 def member(
-    data: Bytes, at: int, end: int, plan: Filled, names: Bytes, fields: int, expected: int
+    data: Bytes,
+    at: int,
+    end: int,
+    plan: Filled,
+    names: Bytes,
+    fields: int,
+    expected: int,
+    places: Filled,
 ) -> tuple[int, int]:
     """The field (-1: unknown) whose name with its quotes is at `at`, and the place of its value
-    (-1: doubt)."""
+    (-1: doubt, also for an unknown name that was there before)."""
     if at >= end or data[at] != 0x22:
         return -1, -1
-    field, at = known(data, at + 1, end, plan, names, fields, expected)
-    if at < 0:
+    begin = at + 1
+    field, at = known(data, begin, end, plan, names, fields, expected)
+    if at < 0 or (field < 0 and not is_new(data, begin, at - 1, places, 0)):
         return -1, -1
     at = space(data, at, end)
     if at >= end or data[at] != 0x3A:
@@ -135,6 +140,7 @@ def valued(
     hard: Filled,
     used: Filled,
     powers: Filled,
+    places: Filled,
 ) -> int:
     """Write the value at `at`, which is in the object. Returns the place behind it, or -1."""
     spec = field * PLAN_COLUMNS
@@ -162,8 +168,18 @@ def valued(
             return -1
         flags[to] = 1 if byte == 0x74 else 0
         return literal(data, at, end)
+    if kind == DECIMAL:
+        ints[to], at = exact(data, at, end, plan[spec + SCALE] + 0, plan[spec + BOUND] + 0)
+        return at
+    if kind == JSON:
+        behind = skipped(data, at, end, texts, places)
+        ints[to] = at << SPAN_BITS | behind
+        return behind
     if byte != 0x22:
         return -1
+    if kind == DATE:
+        ints[to], at = date(data, at + 1, end)
+        return at
     ints[to], at = moment(data, at + 1, end, 1 if kind == INSTANT else 0)
     return at
 
@@ -187,9 +203,10 @@ def filled_row(
     hard: Filled,
     used: Filled,
     powers: Filled,
+    places: Filled,
 ) -> bool:
     """Write the object at `at`. Returns False for doubt."""
-    seen, expected = 0, 0
+    seen, expected, places[0] = 0, 0, 0
     at = space(data, at, end)
     if at >= end or data[at] != 0x7B:
         return False
@@ -197,11 +214,11 @@ def filled_row(
     if at < end and data[at] == 0x7D:
         return needed == 0 and space(data, at + 1, end) == end
     while True:
-        field, at = member(data, at, end, plan, names, fields, expected)
+        field, at = member(data, at, end, plan, names, fields, expected, places)
         if at < 0:
             return False
         if field < 0:
-            at = skipped(data, at, end, texts)
+            at = skipped(data, at, end, texts, places)
         else:
             if seen >> field & 1:
                 return False
@@ -224,6 +241,7 @@ def filled_row(
                 hard,
                 used,
                 powers,
+                places,
             )
         if at < 0:
             return False
@@ -257,6 +275,7 @@ def parse(
     hard: Filled,
     used: Filled,
     powers: Filled,
+    places: Filled,
 ) -> int:
     """Fill the columns from the values `data[ends[row]:ends[row + 1]]`. Before the
     call, `valid`, `doubts`, `used` and the first of each field's `text_ends` are zero. `used` gets
@@ -284,6 +303,7 @@ def parse(
             hard,
             used,
             powers,
+            places,
         )
         if not is_sure:
             doubtful += 1

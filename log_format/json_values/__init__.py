@@ -1,0 +1,1 @@
+"""JSON objects of many records, decoded into columns at once by compiled code."""
