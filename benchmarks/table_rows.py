@@ -72,7 +72,7 @@ def records_of(values: list[bytes]) -> pa.RecordBatch:
 
 def rows_per_cpu_s(maker: RowMaker, batches: list[pa.RecordBatch]) -> float:
     began = time.thread_time()
-    made = sum(maker.rows(batch).rows.num_rows for batch in batches)
+    made: int = sum(maker.rows(batch).rows.num_rows for batch in batches)
     return made / (time.thread_time() - began)
 
 

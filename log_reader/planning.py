@@ -68,18 +68,11 @@ class LogFollower:
     def look(self, *, present_only: bool = False) -> SelectedLog:
         """What is there now, by topics, partitions and isolation level. `present_only` as of
         `select`."""
-        options = self._options
         with no_collection():
-            snapshot = self._read()
-            before, state = _folded(snapshot, options.url)
-            selected = select(options.selection, state, present_only=present_only)
-            tiers = partition_tiers(state, [each.partition for each in selected])
-            parts = readable(snapshot, tiers)
-            if options.isolation == "read_committed":
-                parts = committed_only(snapshot, before, parts, tiers)
-        return SelectedLog(selected, with_data_keys(parts, state))
+            return selected_log(self.read(), self._options, present_only=present_only)
 
-    def _read(self) -> LogSnapshot:
+    def read(self) -> LogSnapshot:
+        """Return the whole log as it is now."""
         try:
             return self._reader.read()
         except CorruptObjectError as error:
@@ -87,6 +80,20 @@ class LogFollower:
             raise without_footer(
                 self._bucket, error, lambda state: select(selection, state, present_only=True)
             ) from error
+
+
+def selected_log(
+    snapshot: LogSnapshot, options: ReadOptions, *, present_only: bool = False
+) -> SelectedLog:
+    """Return what is selected of `snapshot`. `present_only` as of `select`. Raises
+    `ConfigurationError` and `InvalidDataError`."""
+    before, state = _folded(snapshot, options.url)
+    selected = select(options.selection, state, present_only=present_only)
+    tiers = partition_tiers(state, [each.partition for each in selected])
+    parts = readable(snapshot, tiers)
+    if options.isolation == "read_committed":
+        parts = committed_only(snapshot, before, parts, tiers)
+    return SelectedLog(selected, with_data_keys(parts, state))
 
 
 def _folded(snapshot: LogSnapshot, url: str) -> tuple[PartitionsInTransactions, LogState]:
@@ -129,11 +136,16 @@ def look_up_times(
             return dict(zip(wanted, found, strict=True))
 
 
-def read_wanted(bucket: SyncBucket, options: ReadOptions) -> tuple[list[OffsetRange], Parts]:
+def read_wanted(
+    bucket: SyncBucket, options: ReadOptions, snapshot: LogSnapshot | None = None
+) -> tuple[list[OffsetRange], Parts]:
     """The ranges of a batch read, and the partitions with their segments; no row is a manifest's
-    any more. Logs a warning if records are withheld."""
+    any more. Without a `snapshot`, the log is read. Logs a warning if records are withheld."""
     check_batch(options)
-    log = LogFollower(bucket, options).look()
+    if snapshot is None:
+        log = LogFollower(bucket, options).look()
+    else:
+        log = selected_log(snapshot, options)
     check_topic_ids(options.topic_ids, log.selected)
     times = look_up_times(bucket, options, log, [options.starting, options.ending])
     ranges = resolve_ranges(options, log.selected, log.parts, times)

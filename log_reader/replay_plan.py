@@ -17,6 +17,7 @@ from bucketlog.log_reader.planning import Parts, no_collection, read_wanted, tas
 from bucketlog.log_reader.ranges import OffsetRange
 from bucketlog.log_reader.withheld import withheld_of
 from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.log_cut import LogSnapshot
 from bucketlog.tiered_storage.tier_reader import read_indexes
 
 TASK_BYTES_MAX = 128 * 1024 * 1024
@@ -89,11 +90,16 @@ def plan_replay(options: ReadOptions, *, cores: Callable[[], int] = lambda: 1) -
 
 
 def plan_replay_of(
-    bucket: SyncBucket, options: ReadOptions, *, cores: Callable[[], int]
+    bucket: SyncBucket,
+    options: ReadOptions,
+    *,
+    cores: Callable[[], int],
+    snapshot: LogSnapshot | None = None,
 ) -> ReplayPlan:
-    """The plan of `plan_replay`, for a bucket that is open. Raises as `plan_replay` does."""
+    """The plan of `plan_replay`, for a bucket that is open. Without a `snapshot`, the log is read.
+    Raises as `plan_replay` does."""
     with no_collection():
-        ranges, parts = read_wanted(bucket, options)
+        ranges, parts = read_wanted(bucket, options, snapshot)
         indexes = read_indexes(
             bucket, ((wanted.partition, row) for wanted, row in wanted_rows(ranges, parts))
         )
@@ -122,11 +128,18 @@ def planned_reads(plan: ReplayPlan) -> PlannedReads:
     return PlannedReads(len(set(wanted)), len(wanted))
 
 
-def plan_batch(options: ReadOptions, *, cores: Callable[[], int]) -> list[tuple[TaskPiece, ...]]:
+def plan_batch(
+    bucket: SyncBucket,
+    options: ReadOptions,
+    *,
+    cores: Callable[[], int],
+    snapshot: LogSnapshot | None = None,
+) -> list[tuple[TaskPiece, ...]]:
     """The tasks of a batch read, as many as give each of `cores` the same number: a task of
-    well-compressed data may be a long one. Raises as `plan_replay` does."""
-    with closing(open_log(options)) as bucket, no_collection():
-        ranges, parts = read_wanted(bucket, options)
+    well-compressed data may be a long one. Without a `snapshot`, the log is read. Raises as
+    `plan_replay` does."""
+    with no_collection():
+        ranges, parts = read_wanted(bucket, options, snapshot)
         return _even_tasks(bucket, options, ranges, parts, cores)
 
 

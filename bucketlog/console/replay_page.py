@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from bucketlog.console.copied_code import ReplayCode, ReplayedRanges, offsets_text, replay_code
+from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, Values
 from bucketlog.console.replay_range import RANGES, ReplayRange, replay_range
@@ -12,6 +13,7 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.replay_plan import ReplayPlan, plan_replay_of, planned_reads
 from bucketlog.replaying.record_bar import expected_records
 from bucketlog.tiered_storage.counting import BucketCounts, CountingSyncBucket
+from bucketlog.tiered_storage.log_cut import LogSnapshot
 
 LOOK_AGAIN_MS = 500
 
@@ -21,15 +23,15 @@ class ReplaysOffError(ConfigurationError):
 
 
 class ReplayFigures(NamedTuple):
-    """What a replay costs. `gets` read the records. `planning_gets` and `lists` make the plan.
-    Without `is_exact`, there may be fewer records. `withheld` committed records are left out,
-    because a broker may still be writing offsets below them."""
+    """What a replay costs, without the few requests that list the bucket. `gets` read the records,
+    and `planning_gets` the checkpoint, footers, indexes and manifests for the plan. Without
+    `is_exact`, there may be fewer records. `withheld` committed records are left out, because a
+    broker may still be writing offsets below them."""
 
     objects: int
     stored_bytes: int
     gets: int
     planning_gets: int
-    lists: int
     usd: float
     records: int
     is_exact: bool
@@ -61,7 +63,7 @@ def replay(console: Console, query: PageQuery) -> Values:
     if not query.text("topic"):
         return values
     wanted = replay_range(console, view, query)
-    found = planned_replay(console, wanted)
+    found = planned_replay(console, view, wanted)
     return values | {
         "topic": wanted.topic,
         "figures": found.figures,
@@ -99,14 +101,17 @@ def replays_of(console: Console) -> ReplayRuns:
     return console.replays
 
 
-def planned_replay(console: Console, wanted: ReplayRange) -> PlannedReplay:
-    """Plan as a replay does, with the requests and the limits of a page."""
+def planned_replay(console: Console, view: LogView, wanted: ReplayRange) -> PlannedReplay:
+    """Plan as a replay does, with the requests and the limits of a page. The log is that of `view`:
+    the console has read its footers before."""
     bucket = CountingSyncBucket(console.bucket)
     threads = console.settings.replay_threads
-    plan = plan_replay_of(bucket, wanted.options(console), cores=lambda: threads)
+    plan = plan_replay_of(
+        bucket, wanted.options(console), cores=lambda: threads, snapshot=view.snapshot
+    )
     return PlannedReplay(
         plan,
-        figures_of(plan, bucket.snapshot()),
+        figures_of(plan, bucket.snapshot(), view.snapshot),
         {
             each.partition.partition: (each.start, each.end)
             for each in plan.ranges
@@ -115,19 +120,19 @@ def planned_replay(console: Console, wanted: ReplayRange) -> PlannedReplay:
     )
 
 
-def figures_of(plan: ReplayPlan, planning: BucketCounts) -> ReplayFigures:
-    """The figures of a plan. `planning` counts the requests that made the plan. Prices are those
-    of S3 Standard."""
+def figures_of(plan: ReplayPlan, planning: BucketCounts, snapshot: LogSnapshot) -> ReplayFigures:
+    """The figures of a plan. `planning` counts the requests that made the plan of `snapshot`. A
+    replay also reads the snapshot's checkpoint, and the footer of each of its segments. Prices are
+    those of S3 Standard."""
     reads, prices = planned_reads(plan), Assumptions()
-    planning_gets = planning.gets + planning.heads
+    planning_gets = planning.gets + planning.heads + len(snapshot.segments)
+    planning_gets += snapshot.checkpoint is not None
     return ReplayFigures(
         objects=reads.objects,
         stored_bytes=plan.stored_bytes,
         gets=reads.gets,
         planning_gets=planning_gets,
-        lists=planning.lists,
-        usd=(reads.gets + planning_gets) / 1_000 * prices.s3_standard_get_usd_per_1000
-        + planning.lists / 1_000 * prices.s3_standard_put_usd_per_1000,
+        usd=(reads.gets + planning_gets) / 1_000 * prices.s3_standard_get_usd_per_1000,
         records=expected_records(plan),
         is_exact=plan.records is not None,
         withheld=plan.withheld_records,

@@ -6,6 +6,7 @@ The loop, the rows and the commit are those of the ingest on Spark (`log_reader.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from bucketlog.log_format.errors import BucketError, BucketlogError, BucketRefusedError
@@ -54,6 +55,10 @@ class LocalIngest:
 
     def run(self) -> IngestReport:
         """Ingest what the log holds now. Raises the errors of `run_ingest` and of the tasks."""
+        with closing(self.log):
+            return self._run()
+
+    def _run(self) -> IngestReport:
         return run_ingest(
             self.log,
             self.target,
@@ -73,15 +78,17 @@ class LocalIngest:
         """Run again and again until `stopped` is set. A run begins `every_s` after the last one
         began, or at once if that is over. `failed` gets an error that another run may not have;
         other errors are raised."""
-        while not stopped.is_set():
-            began_s = now_s()
-            try:
-                yield self.run()
-            except (BucketlogError, OSError) as error:
-                if not _may_pass(error):
-                    raise
-                failed(error)
-            stopped.wait(max(0.0, began_s + every_s - now_s()))
+        with closing(self.log):
+            while not stopped.is_set():
+                began_s = now_s()
+                try:
+                    yield self._run()
+                except (BucketlogError, OSError) as error:
+                    if not _may_pass(error):
+                        raise
+                    self.log.close()
+                    failed(error)
+                stopped.wait(max(0.0, began_s + every_s - now_s()))
 
 
 def _may_pass(error: BucketlogError | OSError) -> bool:

@@ -46,7 +46,7 @@ from bucketlog.log_reader.tables.conversions import (
 from bucketlog.log_reader.tables.json_text import BadValueError, parse_value
 
 PROCESS = DecoderChoice(20_000)
-"""The choice of this process. Compiling takes as long as converting some 20,000 values one by one."""
+"""The choice of this process. Compiling takes as long as some 20,000 conversions one by one."""
 Doubts = NDArray[np.bool_]
 Finish = Callable[[pa.Array, Doubts], pa.Array]
 """Makes the column of a field from what the kernel decoded, and marks more doubtful rows."""

@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.options import ReadOptions, parse_options
 from bucketlog.log_reader.plan import TaskPiece
-from bucketlog.log_reader.replay_plan import plan_batch
-from bucketlog.log_reader.tables.ingested_log import IngestedLog, has_records
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.progress import (
     Gap,
     LogPartition,
@@ -165,8 +164,8 @@ class _Run:
     def batch(self, standing: TargetState, start: Offsets, end: Offsets) -> TargetState:
         reading = self._log.reading(start, end, self._parts)
         options = parse_options(reading)
-        tasks = plan_batch(options, cores=self._cores)
-        if not has_records(options, tasks):
+        tasks = self._log.plan(options, cores=self._cores)
+        if not self._log.has_records(options, tasks):
             return standing
         topics = advanced(standing.topics, self._parts, end)
         written = self._target.write(IngestBatch(reading, options, tasks), standing, topics)

@@ -1,7 +1,7 @@
 """What the log holds as a run of an ingest begins, and whether a stretch of it has records."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from uuid import UUID
@@ -17,9 +17,11 @@ from bucketlog.log_reader.options import (
     parse_options,
 )
 from bucketlog.log_reader.plan import TaskPiece
-from bucketlog.log_reader.planning import LogFollower, look_up_times
+from bucketlog.log_reader.planning import LogFollower, look_up_times, selected_log
 from bucketlog.log_reader.ranges import resolve_ranges
+from bucketlog.log_reader.replay_plan import plan_batch
 from bucketlog.log_reader.tables.progress import LogPartition, Offsets
+from bucketlog.tiered_storage.bucket import SyncBucket
 
 _STARTING = "starting"
 _OWN_OPTIONS = {
@@ -35,7 +37,11 @@ _OWN_OPTIONS = {
 
 class IngestedLog:
     """The source of an ingest. `options` are the source's, without a selection and without
-    `failOnDataLoss`: what is planned is read whole, or the batch fails."""
+    `failOnDataLoss`: what is planned is read whole, or the batch fails.
+
+    The bucket is opened when it is needed. Until `close`, each footer of a log segment is read
+    once.
+    """
 
     def __init__(self, url: str, topics: list[str], options: Mapping[str, str]) -> None:
         if not topics:
@@ -51,6 +57,8 @@ class IngestedLog:
         assert isinstance(self._options.selection, Subscribe)
         check_batch(self._options)
         check_stream(self._options)  # an ingest has no end either
+        self._bucket: SyncBucket | None = None
+        self._follower: LogFollower | None = None
 
     def now(self, *, is_first: bool, fail_on_data_loss: bool) -> list[LogPartition]:
         """Starting offsets count where nothing was ingested before, as they do for a query's first
@@ -58,10 +66,10 @@ class IngestedLog:
         options = replace(self._options, fail_on_data_loss=fail_on_data_loss)
         if not is_first:
             options = replace(options, starting=None)
-        with closing(open_log(options)) as bucket:
-            log = LogFollower(bucket, options).look()
-            times = look_up_times(bucket, options, log, [options.starting])
-            ranges = resolve_ranges(options, log.selected, log.parts, times)
+        bucket, follower = self._opened()
+        log = selected_log(follower.read(), options)
+        times = look_up_times(bucket, options, log, [options.starting])
+        ranges = resolve_ranges(options, log.selected, log.parts, times)
         return [
             LogPartition(
                 wanted.topic,
@@ -96,13 +104,31 @@ class IngestedLog:
         options["topicIds"] = json.dumps({topic: topic_ids[topic] for topic in assign})
         return options | {name: json.dumps(bound) for name, bound in bounds.items()}
 
+    def plan(
+        self, options: ReadOptions, *, cores: Callable[[], int]
+    ) -> list[tuple[TaskPiece, ...]]:
+        """The tasks of a stretch whose parsed options are given, as `plan_batch` makes them."""
+        bucket, follower = self._opened()
+        return plan_batch(bucket, options, cores=cores, snapshot=follower.read())
 
-def has_records(options: ReadOptions, tasks: Iterable[Sequence[TaskPiece]]) -> bool:
-    """Whether `tasks`, planned with `options`, have a record. Reads until the first one: as a rule
-    a range GET. Raises the errors of `read_planned`."""
-    with closing(open_log(options)) as bucket:
+    def has_records(self, options: ReadOptions, tasks: Iterable[Sequence[TaskPiece]]) -> bool:
+        """Whether `tasks`, planned with `options`, have a record. Reads until the first one: as a
+        rule a range GET. Raises the errors of `read_planned`."""
+        bucket, _ = self._opened()
         for pieces in tasks:
             with closing(read_planned(bucket, options, pieces, ["offset"])) as batches:
                 if next(batches, None) is not None:
                     return True
-    return False
+        return False
+
+    def close(self) -> None:
+        """Close the bucket, and forget the log. The next use opens the bucket again."""
+        bucket, self._bucket, self._follower = self._bucket, None, None
+        if bucket is not None:
+            bucket.close()
+
+    def _opened(self) -> tuple[SyncBucket, LogFollower]:
+        if self._bucket is None or self._follower is None:
+            self._bucket = open_log(self._options)
+            self._follower = LogFollower(self._bucket, self._options)
+        return self._bucket, self._follower

@@ -1,6 +1,7 @@
 """An ingest whose tasks run on Spark: the loop of `log_reader.tables.ingest_loop` in a session."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,14 @@ def ingest(
     """Ingest what the log holds now and the target does not. Raises the errors of `run_ingest` and
     Spark's."""
     register(spark)
-    return run_ingest(
-        log,
-        _InSession(spark, target, shape),
-        cores=lambda: spark.sparkContext.defaultParallelism,
-        max_batch_offsets=max_batch_offsets,
-        fail_on_data_loss=fail_on_data_loss,
-    )
+    with closing(log):
+        return run_ingest(
+            log,
+            _InSession(spark, target, shape),
+            cores=lambda: spark.sparkContext.defaultParallelism,
+            max_batch_offsets=max_batch_offsets,
+            fail_on_data_loss=fail_on_data_loss,
+        )
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bucketlog.log_format.errors import BucketUnavailableError, ConfigurationError
 from bucketlog.log_reader.options import parse_options
 from bucketlog.log_reader.planning import planned_tasks
-from bucketlog.log_reader.replay_plan import plan_batch
-from bucketlog.log_reader.tables.ingested_log import IngestedLog, has_records
+from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.written_log import WrittenLog, some_records
 
@@ -26,10 +26,10 @@ def url(tmp_path: Path) -> str:
     return f"file://{tmp_path}"
 
 
-def finds_records(reading: Mapping[str, str]) -> bool:
+def finds_records(log: IngestedLog, reading: Mapping[str, str]) -> bool:
     """Plans the stretch, and reads until the first record."""
     options = parse_options(reading)
-    return has_records(options, plan_batch(options, cores=lambda: 1))
+    return log.has_records(options, log.plan(options, cores=lambda: 1))
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,19 @@ def test_a_topic_that_is_created_again_during_a_run_is_refused(tmp_path: Path) -
     written.flush()
     log = IngestedLog(f"file://{tmp_path}", ["orders"], {})
     reading = log.reading(START, END, log.now(is_first=True, fail_on_data_loss=True))
-    assert finds_records(reading)
+    assert finds_records(log, reading)
     written.delete_topic("orders")
     written.create_topic("orders")
     written.append("orders", 0, some_records(10))
     written.flush()
     again = "'orders' has the id .*, not .*: the topic was deleted and created again"
     with pytest.raises(ConfigurationError, match=again):
-        finds_records(reading)
+        finds_records(log, reading)
     with pytest.raises(ConfigurationError, match=again):
         planned_tasks(written.bucket, parse_options(reading))  # as Spark plans it
-    assert finds_records(log.reading(START, END, log.now(is_first=True, fail_on_data_loss=True)))
+    assert finds_records(
+        log, log.reading(START, END, log.now(is_first=True, fail_on_data_loss=True))
+    )
 
 
 def failing_once(call: Callable[..., object]) -> Callable[..., object]:
@@ -100,7 +102,7 @@ def test_a_request_that_is_refused_once_is_made_again(
     assert (part.start, part.end) == (0, 10)
     flaky = failing_once(getattr(FileBucket, request_))
     monkeypatch.setattr(FileBucket, request_, flaky)
-    assert finds_records(log.reading(START, END, [part]))
+    assert finds_records(log, log.reading(START, END, [part]))
 
 
 def test_no_patience_is_given_up_soon(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,3 +114,25 @@ def test_no_patience_is_given_up_soon(url: str, monkeypatch: pytest.MonkeyPatch)
         IngestedLog(url, ["orders"], {"giveUpAfterMs": "1"}).now(
             is_first=True, fail_on_data_loss=True
         )
+
+
+def test_each_footer_is_read_once(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gets: list[str] = []
+    get = FileBucket.get
+
+    def counted(bucket: FileBucket, key: str, *arguments: Any, **named: Any) -> Any:
+        gets.append(key)
+        return get(bucket, key, *arguments, **named)
+
+    monkeypatch.setattr(FileBucket, "get", counted)
+    log = IngestedLog(url, ["orders"], {})
+    for _ in range(3):
+        (part,) = log.now(is_first=True, fail_on_data_loss=True)
+        assert log.plan(parse_options(log.reading(START, END, [part])), cores=lambda: 1)
+    assert len(gets) == len(set(gets)) > 0
+    seen = len(gets)
+    log.close()
+    log.now(is_first=True, fail_on_data_loss=True)
+    assert len(gets) > seen

@@ -33,20 +33,28 @@ def followed(
                 self.set()
             return self.is_set()
 
-    def run(self: LocalIngest) -> Any:
+    def run(*arguments: Any, **settings: Any) -> Any:
         now_s[0] += took_s
         outcome = next(left)
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    monkeypatch.setattr(LocalIngest, "run", run)
+    class ClosedLog:
+        def close(self) -> None:
+            closed.append(True)
+
+    closed: list[bool] = []
+    monkeypatch.setattr("bucketlog.ingesting.local_ingest.run_ingest", run)
+    log: Any = ClosedLog()
     nothing: Any = None
-    ingest = LocalIngest(nothing, nothing, 1)
+    ingest = LocalIngest(log, nothing, 1)
     reports: Iterator[Any] = ingest.follow(
         10, Stopped(), failed=lambda error: errors.append(error.args[0]), now_s=lambda: now_s[0]
     )
-    return list(reports), errors, pauses
+    found = list(reports)
+    assert len(closed) == 1 + len(errors)
+    return found, errors, pauses
 
 
 def test_a_run_begins_when_its_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.records import DecodedRecord
+from bucketlog.log_reader.options import open_log
 from bucketlog.log_reader.parquet_target import is_target, parse_target
 from bucketlog.log_reader.parquet_writing import (
     FileRecords,
@@ -268,10 +269,11 @@ def test_as_many_tasks_as_the_cores_can_share_evenly(
     count = len(plan_replay(options).tasks)
     assert count % 4
     assert len(plan_replay(options, cores=lambda: 4).tasks) == count
-    assert len(plan_batch(options, cores=lambda: 4)) == count
+    bucket = open_log(options)
+    assert len(plan_batch(bucket, options, cores=lambda: 4)) == count
     monkeypatch.setattr("bucketlog.log_reader.replay_plan.EVEN_BYTES_MIN", 1)
     assert len(plan_replay(options, cores=lambda: 4).tasks) % 4 == 0
-    assert len(plan_batch(options, cores=lambda: 4)) % 4 == 0
+    assert len(plan_batch(bucket, options, cores=lambda: 4)) % 4 == 0
 
 
 def test_a_plan_pins_what_the_log_was(folder: Path) -> None:
