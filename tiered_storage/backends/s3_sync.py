@@ -1,4 +1,4 @@
-"""S3 and what speaks like it, synchronously, over boto3: Spark executors, the command line.
+"""S3 and what speaks like it, synchronously, over botocore: Spark executors, the command line.
 
 The same requests, answers and errors as `tiered_storage.backends.s3`; only the waiting differs.
 Bodies are joined before they are sent: nobody produces through here.
@@ -6,10 +6,13 @@ Bodies are joined before they are sent: nobody produces through here.
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import cache
+from typing import TYPE_CHECKING
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.loaders import Loader, create_loader
+from botocore.session import Session
 
 from bucketlog.log_format.errors import ConfigurationError, ObjectNotFoundError
 from bucketlog.log_format.model import Buffer
@@ -17,6 +20,9 @@ from bucketlog.tiered_storage.backends import s3_requests
 from bucketlog.tiered_storage.backends.s3_options import S3Options
 from bucketlog.tiered_storage.backends.s3_requests import S3Requests
 from bucketlog.tiered_storage.bucket import Body, ObjectInfo, Span, Suffix
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 _FAILURES = s3_requests.SDK_ERRORS
 
@@ -30,8 +36,10 @@ class SyncS3Bucket:
     def __init__(self, bucket: str, prefix: str, options: S3Options) -> None:
         self._requests = S3Requests(bucket, prefix, options)
         try:
-            # boto3's default session is not thread-safe; a client is
-            self._client = boto3.session.Session().client(
+            # a session is not thread-safe; a client is
+            session = Session()
+            session.register_component("data_loader", _loader())
+            self._client: S3Client = session.create_client(  # type: ignore[assignment]
                 "s3",
                 config=Config(**s3_requests.config_arguments(options)),
                 **s3_requests.client_arguments(options),
@@ -102,3 +110,9 @@ class SyncS3Bucket:
 
     def close(self) -> None:
         self._client.close()
+
+
+@cache
+def _loader() -> Loader:
+    """The models of AWS's APIs. Reading the models takes most of the time to make a client."""
+    return create_loader()
