@@ -317,3 +317,10 @@ def _piece(batches: Sequence[_PlannedBatch]) -> Piece:
 def _run(first: _PlannedBatch, rows: Sequence[BatchIndex]) -> Run:
     topic, partition, start, end = first.range
     return Run(topic, partition.partition, start, end, tuple(rows), first.data_keys)
+
+
+def offsets_of(piece: TaskPiece) -> int:
+    """The number of offsets of a piece: it has at most this number of records."""
+    if isinstance(piece, TierPiece):
+        return piece.end - piece.start
+    return sum(row.next_offset - row.base_offset for run in piece.runs for row in run.rows)

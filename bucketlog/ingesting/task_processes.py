@@ -68,7 +68,8 @@ class TaskProcesses:
         pool.shutdown(cancel_futures=True)
 
     def _started(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")  # threads of this process hold locks
+        context = multiprocessing.get_context("forkserver")  # threads of this process hold locks
+        context.set_forkserver_preload(["bucketlog.log_reader.tables.task"])
         theirs, self._lifeline = context.Pipe(duplex=False)
         return ProcessPoolExecutor(
             self.processes, mp_context=context, initializer=_begin, initargs=(theirs,)

@@ -7,20 +7,26 @@ which Iceberg's maintenance removes. Memory is bounded by `buffer_bytes_max`.
 
 import pickle
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.io.pyarrow import (
     _dataframe_to_data_files,
+    bin_pack_arrow_table,
     parquet_file_to_data_file,
+    pyarrow_to_schema,
     schema_to_pyarrow,
+    write_file,
 )
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table, TableProperties
+from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
+from pyiceberg.table import Table, TableProperties, WriteTask
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.utils.properties import property_as_int
 
 BUFFER_BYTES_MAX = 128 * 1024 * 1024
 _METRICS_OF_COLUMN = f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}."
@@ -108,11 +114,54 @@ def _written(
         ],
         names=schema.names,
     )
-    return list(
-        _dataframe_to_data_files(
-            table_metadata=metadata, df=named.cast(schema), io=io, write_uuid=uuid.uuid4()
+    typed = named.cast(schema)
+    partition = _only_partition(metadata, typed)
+    if partition is None:
+        files = _dataframe_to_data_files(
+            table_metadata=metadata, df=typed, io=io, write_uuid=uuid.uuid4()
         )
+    else:
+        files = _files_of(metadata, typed, io, partition)
+    return list(files)
+
+
+def _only_partition(metadata: TableMetadata, rows: pa.Table) -> PartitionKey | None:
+    """The partition of all rows, or None if they have several, or the table has no partitions."""
+    spec, schema = metadata.spec(), metadata.schema()
+    values: list[PartitionFieldValue] = []
+    for each in spec.fields:
+        name = schema.find_column_name(each.source_id)
+        if name not in rows.column_names:
+            return None  # a field of a structure
+        kind = schema.find_field(each.source_id).field_type
+        found = pc.unique(each.transform.pyarrow_transform(kind)(rows.column(name)))
+        if len(found) != 1:
+            return None
+        values.append(PartitionFieldValue(field=each, value=found[0].as_py()))
+    return PartitionKey(values, spec, schema) if values else None
+
+
+def _files_of(
+    metadata: TableMetadata, rows: pa.Table, io: FileIO, partition: PartitionKey
+) -> Iterable[DataFile]:
+    """Write rows of one partition. PyIceberg would copy them twice to split them."""
+    schema = pyarrow_to_schema(
+        rows.schema,
+        name_mapping=metadata.schema().name_mapping,
+        format_version=metadata.format_version,
     )
+    file_bytes = property_as_int(
+        metadata.properties,
+        TableProperties.WRITE_TARGET_FILE_SIZE_BYTES,
+        TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT,
+    )
+    assert file_bytes is not None
+    write_id = uuid.uuid4()
+    tasks = (
+        WriteTask(write_id, number, schema, batches, partition_key=partition)
+        for number, batches in enumerate(bin_pack_arrow_table(rows, file_bytes))
+    )
+    return write_file(io, metadata, tasks)
 
 
 def files_at(table: Table, paths: Sequence[str]) -> list[DataFile]:

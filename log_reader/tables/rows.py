@@ -51,6 +51,9 @@ DEAD_LETTERS = pa.schema(
     [*LINEAGE, pa.field("value", pa.binary()), pa.field("reason", pa.string())]
 )
 """The columns of dead letters, without `BATCH`."""
+_NO_DEAD_LETTERS = pa.RecordBatch.from_arrays(
+    [pa.nulls(0, each.type) for each in DEAD_LETTERS], schema=DEAD_LETTERS
+)
 _REMEDY = (
     "give a schema and rules that all values fit, or --bad-records dead-letter; nothing of this "
     "batch was committed"
@@ -135,21 +138,29 @@ class RowMaker:
                 reasons[at] = reason
             for column, one in zip(columns, row, strict=True):
                 column.append(one)
-        typed = [
-            pa.array(column, each.type)
-            for column, each in zip(columns, self._shape.fields, strict=True)
-        ]
-        if sure is not None:
-            both = zip(sure.columns, typed, strict=True)
-            typed = [
-                replaced(made, doubtful, better) if len(doubtful) else made for made, better in both
-            ]
+        typed = self._typed(columns, sure, doubtful)
         lineage = _lineage(records)
         rows = self._with_day([*typed, *lineage, values.is_null()])
         if not reasons or self._shape.bad_records == "null":
             return MadeRows(rows, _dead_letters(records, {}))
         fitting = [at not in reasons for at in range(records.num_rows)]
         return MadeRows(rows.filter(pa.array(fitting)), _dead_letters(records, reasons))
+
+    def _typed(
+        self, converted: list[list[Any]], sure: ParsedValues | None, doubtful: NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """The columns of compiled code, with the values that were converted one by one in the rows
+        `doubtful`."""
+        if sure is not None and not len(doubtful):
+            return sure.columns
+        made = [
+            pa.array(column, each.type)
+            for column, each in zip(converted, self._shape.fields, strict=True)
+        ]
+        if sure is None:
+            return made
+        both = zip(sure.columns, made, strict=True)
+        return [replaced(fast, doubtful, better) for fast, better in both]
 
     def _converted(self, value: bytes | None) -> tuple[Sequence[Any], str | None]:
         blank = [None] * len(self._members)
@@ -230,6 +241,8 @@ def _lineage(records: pa.RecordBatch) -> list[pa.Array]:
 
 
 def _dead_letters(records: pa.RecordBatch, reasons: dict[int, str]) -> pa.RecordBatch:
+    if not reasons:
+        return _NO_DEAD_LETTERS
     chosen = records.take(pa.array(list(reasons), pa.int64()))
     return pa.RecordBatch.from_arrays(
         [*_lineage(chosen), chosen.column("value"), pa.array(list(reasons.values()), pa.string())],
@@ -239,4 +252,4 @@ def _dead_letters(records: pa.RecordBatch, reasons: dict[int, str]) -> pa.Record
 
 def numbered(rows: pa.RecordBatch, batch: int) -> pa.RecordBatch:
     """`rows` with the number of their batch as the column `BATCH`."""
-    return rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
+    return rows.append_column(BATCH, number_array(np.full(rows.num_rows, batch, np.int64)))
