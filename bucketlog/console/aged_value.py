@@ -1,7 +1,7 @@
 """Values that pages share because their computation takes long. An old value is computed again.
 
 Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
-they get the last value. The age counts from the end of the work, so that work which takes longer
+they get the last value. Pages get the last value at once if its computation took longer. The age counts from the end of the work, so that work which takes longer
 than the age still serves those who wait. Work that ends with a value, or because it took too long,
 runs for at most a fifth of the time. A failure is kept for the age, so that it is not repeated for
 each of them.
@@ -93,8 +93,11 @@ class AgedValue(Generic[T]):
             if made_now is None:
                 made_now = self._made_now = self._begun(make)
         known = last if last is not None and last.is_value else None
+        patience_ms = inf if is_patient else self._patience_ms
+        if not is_patient and known is not None and known.took_ms > patience_ms:
+            return known.value()
         try:
-            is_made = waiting.wait(made_now, inf if is_patient else self._patience_ms / 1000)
+            is_made = waiting.wait(made_now, patience_ms / 1000)
         except PageTimeoutError:
             if known is None:
                 raise

@@ -25,7 +25,8 @@ class ConsoleSettings(BaseSettings):
     refresh_wait_ms: int = Field(
         default=250,
         ge=0,
-        description="time that a page waits for a new reading before the page shows the last one",
+        description="time that a page waits for a new reading before the page shows the last one. "
+        "A page does not wait if the last reading took longer",
     )
     live_interval_ms: int = Field(
         default=2_000,

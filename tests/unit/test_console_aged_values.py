@@ -169,6 +169,23 @@ def test_pages_get_the_last_value_while_the_next_is_computed() -> None:
     eventually(lambda: value.get(work) == 2)
 
 
+def test_pages_do_not_wait_for_a_computation_that_took_longer_before() -> None:
+    clock, work = SteppedClock(), BlockedWork()
+    patience_ms = int(PATIENCE_S * 1_000)
+    value: AgedValue[int] = AgedValue(1, clock.ms, timed(clock), patience_ms=patience_ms)
+
+    def late(_: Deadline) -> int:
+        clock.now += patience_ms + 1
+        return 7
+
+    assert value.get(late) == 7
+    clock.now += 5 * patience_ms
+    assert value.get(work) == 7
+    work.leave.set()
+    assert work.entered.wait(PATIENCE_S)
+    eventually(lambda: value.get(work) == 1)
+
+
 def test_a_failure_replaces_the_last_value() -> None:
     clock, calls = SteppedClock(), list[int]()
     value: AgedValue[int] = AgedValue(1_000, clock.ms)
