@@ -52,6 +52,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "bucketlog replay s3://bucket/prefix orders --since 7d",
         "bucketlog replay s3://bucket/prefix orders --to ./orders --format parquet",
     ),
+    "table reprocess": (
+        "bucketlog table reprocess --into lake.db.orders --schema 'id string, amount string'",
+    ),
     "table run": (
         "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",
     ),

@@ -5,6 +5,7 @@ import threading
 from contextlib import closing
 from dataclasses import asdict
 from datetime import date
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import uuid4
 
@@ -176,6 +177,45 @@ def run(
                 _follow(ingest, every_s, output)
             else:
                 _show(ingest.run(), output)
+
+
+@app.command("reprocess")
+def reprocess(
+    into: Table,
+    schema: Schema,
+    catalog_property: Catalog = None,
+    dead_letters: DeadLetters = None,
+    day_from: DayFrom = None,
+    epoch_unit: EpochUnits = None,
+    epoch_range: EpochRange = "1971-01-01,2100-01-01",
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Convert the dead letters of a table again, with another schema or other rules.
+
+    Dead letters that fit now become rows of the table, each exactly once. The others stay."""
+    check_installed("replay", extra="iceberg")
+    check_installed("iceberg")
+    from bucketlog.log_reader.tables.catalog import open_catalog
+    from bucketlog.log_reader.tables.reprocessing import Reprocessing
+    from bucketlog.log_reader.tables.table_target import TableName
+
+    name = TableName.parse(into, dead_letters)
+    properties = pairs("--catalog-property", catalog_property or [])
+    times = time_rules(epoch_unit or [], epoch_range)
+    shape = row_shape(schema, day_from, times, "dead-letter")
+    reprocessing = Reprocessing(
+        name,
+        lambda: open_catalog(name.catalog, properties),
+        lambda: uuid4().hex,
+        Random(),
+    )
+    with sigterm_interrupts():
+        report = reprocessing.run(shape)
+    if output is not Output.TABLE:
+        say_json(report._asdict())
+        return
+    left = counted(report.left, "dead letter")
+    say(f"{report.table}: {counted(report.rows, 'row')} from {report.dead_letters}, {left} left")
 
 
 def _follow(ingest: "LocalIngest", every_s: float, output: Output) -> None:

@@ -1,10 +1,10 @@
 """Values that pages share because their computation takes long. An old value is computed again.
 
 Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
-they get the last value. Pages get the last value at once if its computation took longer. The age counts from the end of the work, so that work which takes longer
-than the age still serves those who wait. Work that ends with a value, or because it took too long,
-runs for at most a fifth of the time. A failure is kept for the age, so that it is not repeated for
-each of them.
+they get the last value. Pages get the last value at once if its computation took longer. The age
+counts from the end of the work, so that work which takes longer than the age still serves those who
+wait. Work that ends with a value, or because it took too long, runs for at most a fifth of the
+time. A failure is kept for the age, so that it is not repeated for each of them.
 """
 
 import threading

@@ -96,15 +96,12 @@ class IcebergTable:
         """Commit `files` as the batch after `standing`. Nothing of the batch is committed if this
         raises `IngestConflictError` (another ingest has committed since) or
         `CommitContentionError` (other writers won each of `COMMIT_TRIES_MAX` tries)."""
-        pauses_s = _BACKOFF.pauses_s(self._random)
-        for tried in range(COMMIT_TRIES_MAX):
-            if tried:
-                self._sleep(next(pauses_s))
+        for _ in commit_tries(self._random, self._sleep):
             base = self.base()
             if base.standing.attempt != standing.attempt:
                 return self._settled(base.standing, commit)
             try:
-                _commit(base.table, files, commit)
+                _commit(once_only(base.table), files, commit)
             except CommitFailedException as error:
                 logger.info("%s: commit of batch %d: %s", self._name, commit.batch, error)
                 continue
@@ -127,10 +124,23 @@ class IcebergTable:
         return after
 
 
-def _commit(table: Table, files: Sequence[DataFile], commit: Commit) -> None:
-    """One try, on the snapshot that `table` was loaded with."""
+def commit_tries(random: Random, sleep: Callable[[float], None]) -> Iterator[int]:
+    """The numbers of `COMMIT_TRIES_MAX` tries, with a pause before each but the first."""
+    pauses_s = _BACKOFF.pauses_s(random)
+    for tried in range(COMMIT_TRIES_MAX):
+        if tried:
+            sleep(next(pauses_s))
+        yield tried
+
+
+def once_only(table: Table) -> Table:
+    """`table`, whose next commit is tried once, on the snapshot that it was loaded with."""
     once = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
     table.metadata = table.metadata.model_copy(update={"properties": once})
+    return table
+
+
+def _commit(table: Table, files: Sequence[DataFile], commit: Commit) -> None:
     with table.transaction() as transaction:
         update = transaction.update_snapshot({PROPERTY: commit.model_dump_json()})
         with update.fast_append() as append:

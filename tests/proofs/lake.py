@@ -25,6 +25,7 @@ def prove_dead_letters(short: bool) -> Figures:
     """Bad records become dead letters, and good records become rows of an Iceberg table.
 
     Each dead letter has the record's bytes and a reason. Each good record is in the table once.
+    After a fix of the schema, the dead letters that fit are rows, and no longer dead letters.
     """
     store, records = (Store.FILE, GOOD_SHORT) if short else (Store.MINIO, GOOD_FULL)
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:

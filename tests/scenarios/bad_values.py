@@ -98,13 +98,14 @@ def _document(texts: Mapping[str, str]) -> bytes:
 
 
 class Bad(NamedTuple):
-    """A value that does not fit. The dead letter's reason contains `reason`. `timestamp_ms` None
-    means an ordinary timestamp."""
+    """A value that does not fit. The dead letter's reason contains `reason`. `number` is that of
+    the value before it was changed. `timestamp_ms` None means an ordinary timestamp."""
 
     kind: str
     value: bytes
     reason: str
     timestamp_ms: int | None = None
+    number: int = 0
 
 
 class _FieldKind(NamedTuple):
@@ -172,6 +173,20 @@ _DOCUMENTS: Mapping[str, tuple[Callable[[bytes, Random], bytes], str]] = {
 }
 UNTIMELY = "timestamp of the record"
 KINDS = (*_FIELDS, *_DOCUMENTS, UNTIMELY)
+FIXED_SCHEMA = (
+    SCHEMA.replace("quantity int", "quantity bigint")
+    .replace("small tinyint", "small smallint")
+    .replace("price decimal(10,2)", "price decimal(12,2)")
+    .replace("ratio float", "ratio double")
+)
+"""The schema with wider types."""
+FIXED: Mapping[str, tuple[str, Any]] = {
+    "int out of range": ("quantity", 2147483648),
+    "tinyint out of range": ("small", -129),
+    "decimal out of range": ("price", Decimal("100000000.00")),
+    "float out of range": ("ratio", 1e39),
+}
+"""The kinds that fit `FIXED_SCHEMA`, with their field and its value."""
 
 
 def bad(kind: str, number: int, chance: Random) -> Bad:
@@ -179,12 +194,19 @@ def bad(kind: str, number: int, chance: Random) -> Bad:
     _, texts = _fields(number)
     if kind in _FIELDS:
         field, text, path = _FIELDS[kind]
-        return Bad(kind, _document({**texts, field: text}), path)
+        return Bad(kind, _document({**texts, field: text}), path, number=number)
     value = _document(texts)
     if kind == UNTIMELY:
-        return Bad(kind, value, f"the timestamp of the record, {LATE_MS * 1000} ", LATE_MS)
+        reason = f"the timestamp of the record, {LATE_MS * 1000} "
+        return Bad(kind, value, reason, LATE_MS, number)
     change, reason = _DOCUMENTS[kind]
-    return Bad(kind, change(value, chance), reason)
+    return Bad(kind, change(value, chance), reason, number=number)
+
+
+def fixed_row(record: Bad) -> Row:
+    """The row of a bad record of a kind in `FIXED`, by `FIXED_SCHEMA`."""
+    field, value = FIXED[record.kind]
+    return {**good(record.number).row, field: value}
 
 
 def _nested(levels: int) -> bytes:

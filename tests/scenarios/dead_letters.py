@@ -2,6 +2,7 @@
 
 At full size, from the repository's root: `make prove WHAT=dead-letters`. All good records must be
 in the table once, and all bad ones in the table of dead letters, with their bytes and a reason.
+Then the dead letters are converted again, by a schema with wider types.
 """
 
 import time
@@ -12,14 +13,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, Message, Producer
 
 from bucketlog.log_reader.tables.conversions import TimeRules
-from bucketlog.log_reader.tables.rows import LINEAGE
+from bucketlog.log_reader.tables.reprocessing import Reprocessing, ReprocessReport
+from bucketlog.log_reader.tables.rows import LINEAGE, RowShape
+from bucketlog.log_reader.tables.schema_text import parse_schema
+from bucketlog.log_reader.tables.table_target import TableName
 from tests.rigs.patience import PATIENCE_S, Deadline
-from tests.scenarios.bad_values import KINDS, SCHEMA, START, Bad, Row, at_ms, bad, good
+from tests.scenarios.bad_values import (
+    FIXED,
+    FIXED_SCHEMA,
+    KINDS,
+    SCHEMA,
+    START,
+    Bad,
+    Row,
+    at_ms,
+    bad,
+    fixed_row,
+    good,
+)
 from tests.scenarios.lake_session import BUCKET, TABLE, LakeSession, lake_session
 from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import Store, running_cluster
@@ -48,7 +65,8 @@ class Letter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFigures:
-    """Figures of the scenario. `reported` counts the dead letters that the runs report."""
+    """Figures of the scenario. `reported` counts the dead letters that the runs report, and
+    `reprocessed` those that became rows."""
 
     good: int
     bad: int
@@ -56,6 +74,7 @@ class DeadLetterFigures:
     rows: int
     letters: int
     reported: int
+    reprocessed: int
     runs: int
     batches: int
     ingest_seconds: float
@@ -135,6 +154,20 @@ def row_problems(
     return problems.told()
 
 
+def fixed_problems(
+    produced: Produced, letters: Iterable[Letter], rows: Iterable[tuple[Place, Row]]
+) -> list[str]:
+    """Compare the tables after the schema was fixed. Returns the problems. Pure."""
+    fixed = {place: each for place, each in produced.planted.items() if each.kind in FIXED}
+    left = {place: each for place, each in produced.planted.items() if place not in fixed}
+    by_number = {each.number: fixed_row(each) for each in fixed.values()}
+    numbers = {**produced.numbers, **{place: each.number for place, each in fixed.items()}}
+    return [
+        *letter_problems(left, letters),
+        *row_problems(numbers, rows, lambda number: by_number.get(number) or good(number).row),
+    ]
+
+
 def dead_letters(
     folder: Path, store: Store, *, records: int, planted: int, seed: int
 ) -> DeadLetterFigures:
@@ -153,6 +186,8 @@ def dead_letters(
             letters = list(letters_of(lake))
             problems = letter_problems(produced.planted, letters)
             problems += row_problems(produced.numbers, _rows(lake))
+            fixed = _reprocessed(lake)
+            problems += fixed_problems(produced, letters_of(lake), _rows(lake))
     rows = sum(report.records for report in reports)
     reported = sum(report.dead_letters for report in reports)
     if (rows, reported) != (records, planted):
@@ -164,6 +199,7 @@ def dead_letters(
         rows=rows,
         letters=len(letters),
         reported=reported,
+        reprocessed=fixed.rows,
         runs=len(reports),
         batches=sum(report.batches for report in reports),
         ingest_seconds=round(ingest_seconds, 1),
@@ -244,6 +280,15 @@ def _runs(lake: LakeSession, url: str, produced: Produced, total: int) -> Iterat
         )
         ends = {part.partition: part.end for part in report.partitions}
         yield report
+
+
+def _reprocessed(lake: LakeSession) -> ReprocessReport:
+    """Convert the dead letters again."""
+    shape = RowShape(parse_schema(FIXED_SCHEMA), times=TimeRules("milliseconds"))
+    name = TableName.parse(lake.table)
+    report = Reprocessing(name, lambda: lake.catalog, lambda: uuid4().hex, Random()).run(shape)
+    lake.spark.catalog.refreshTable(report.dead_letters)
+    return report
 
 
 def letters_of(lake: LakeSession) -> Iterator[Letter]:

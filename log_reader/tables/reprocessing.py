@@ -1,0 +1,291 @@
+"""Dead letters that fit by now become rows of their table, each once.
+
+Two tables change, one after the other. First, one commit appends the rows to the first table. It
+also sets the table property `bucketlog.reprocess`, which names the files of the rows. Then one
+commit deletes the dead letters of these rows, and sets the same property of the second table to
+the attempt. So a run that finds different attempts knows that an earlier run ended in between, and
+deletes the dead letters first.
+
+Invariants: of two runs at the same time, one commits rows. No dead letter becomes a row if others
+have deleted from the dead letters since they were read. An ingest may commit meanwhile: its
+offsets do not change.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import reduce
+from random import Random
+from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, NotNull, Or
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+
+from bucketlog.log_format.errors import BucketError, BucketlogError, CorruptObjectError
+from bucketlog.log_reader.tables.catalog_failure import catalog_failures
+from bucketlog.log_reader.tables.iceberg_files import TableFiles
+from bucketlog.log_reader.tables.iceberg_schema import prepared_table
+from bucketlog.log_reader.tables.iceberg_table import COMMIT_TRIES_MAX, commit_tries, once_only
+from bucketlog.log_reader.tables.rows import (
+    BATCH,
+    DAY,
+    DEAD_LETTERS,
+    RowMaker,
+    RowShape,
+    numbered,
+)
+from bucketlog.log_reader.tables.table_target import TableName
+
+PROPERTY = "bucketlog.reprocess"
+LETTERS_MAX = 100_000
+"""Number of dead letters after which rows are committed. Their offsets are in memory."""
+_CONVERTED_TOGETHER = 10_000
+_PLACE = ("_log_topic", "_log_partition", "_log_offset")
+
+
+class ReprocessConflictError(BucketlogError):
+    """Others changed a table during a run. The run committed nothing since then."""
+
+    code = "REPROCESS_CONFLICT"
+    retriable = True
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f"{table} was changed by others while its dead letters were read",
+            remedy="run the command again when no other run and no deletion is going on",
+        )
+
+
+class ReprocessedRows(BaseModel):
+    """The value of the table property: the files of the rows that an attempt appended. Dead letters
+    at the same places are deleted from the table `letters`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal[1] = 1
+    attempt: str
+    letters: str
+    files: tuple[str, ...]
+
+
+class ReprocessReport(NamedTuple):
+    """`rows` were dead letters before. `left` dead letters still do not fit."""
+
+    table: str
+    dead_letters: str
+    rows: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Reprocessing:
+    """`open_catalog` is called once by each run. `new_id` makes the id of an attempt."""
+
+    name: TableName
+    open_catalog: Callable[[], Catalog]
+    new_id: Callable[[], str]
+    random: Random
+    sleep: Callable[[float], None] = time.sleep
+    letters_max: int = LETTERS_MAX
+
+    def run(self, shape: RowShape) -> ReprocessReport:
+        """Convert all dead letters again, by `shape`, whose rule for bad records does not count.
+        Raises `ConfigurationError`, `ReprocessConflictError`, `CorruptObjectError` and
+        `BucketError`. Rows that were committed before stay."""
+        maker = RowMaker(replace(shape, bad_records="dead-letter"))
+        with catalog_failures(str(self.name)):
+            catalog = self.open_catalog()
+            for present in (self.name.table, self.name.letters):
+                catalog.load_table(present)
+            columns = pa.schema([*shape.columns, (BATCH, pa.int64())])
+            prepared_table(catalog, self.name.table, columns, partition_by=DAY)
+            self._delete_reprocessed(catalog)
+            rows = moved = self._moved(catalog, maker)
+            while moved >= self.letters_max:
+                moved = self._moved(catalog, maker)
+                rows += moved
+            left = catalog.load_table(self.name.letters).scan().count()
+        return ReprocessReport(
+            str(self.name), f"{self.name.catalog}.{self.name.letters}", rows, left
+        )
+
+    def _moved(self, catalog: Catalog, maker: RowMaker) -> int:
+        """Move dead letters that fit, and end soon after `letters_max`. Returns their number."""
+        table, letters = (catalog.load_table(each) for each in (self.name.table, self.name.letters))
+        snapshot = letters.current_snapshot()
+        if snapshot is None:
+            return 0
+        writer = TableFiles.of(table).writer()
+        count = 0
+        with closing(_batches(letters)) as batches:
+            for number, records in batches:
+                rows = maker.rows(records).rows
+                writer.add(numbered(rows, number))
+                count += rows.num_rows
+                if count >= self.letters_max:
+                    break
+        files = writer.finish()
+        if not files:
+            return 0
+        self._append(catalog, files, reprocessed(table), snapshot.snapshot_id)
+        self._delete_reprocessed(catalog)
+        return count
+
+    def _append(
+        self,
+        catalog: Catalog,
+        files: Sequence[DataFile],
+        before: ReprocessedRows | None,
+        letters_snapshot: int,
+    ) -> None:
+        done = ReprocessedRows(
+            attempt=self.new_id(),
+            letters=self.name.letters,
+            files=tuple(each.file_path for each in files),
+        )
+        for _ in commit_tries(self.random, self.sleep):
+            table = catalog.load_table(self.name.table)
+            if reprocessed(table) != before:
+                raise ReprocessConflictError(str(self.name))
+            if not only_appended(catalog.load_table(self.name.letters), letters_snapshot):
+                raise ReprocessConflictError(f"{self.name.catalog}.{self.name.letters}")
+            try:
+                with once_only(table).transaction() as change:
+                    with change.update_snapshot({PROPERTY: done.attempt}).fast_append() as append:
+                        for file in files:
+                            append.append_data_file(file)
+                    change.set_properties({PROPERTY: done.model_dump_json()})
+            except CommitFailedException:
+                continue
+            except Exception:
+                # the answer may be lost, and the commit done
+                if reprocessed(catalog.load_table(self.name.table)) == done:
+                    return
+                raise
+            return
+        raise self._contention(self.name.table)
+
+    def _delete_reprocessed(self, catalog: Catalog) -> None:
+        """Delete the dead letters of the last rows, if they are still there."""
+        table = catalog.load_table(self.name.table)
+        done = reprocessed(table)
+        if done is None:
+            return
+        wanted: BooleanExpression | None = None
+        for _ in commit_tries(self.random, self.sleep):
+            letters = catalog.load_table(done.letters)
+            if letters.properties.get(PROPERTY) == done.attempt:
+                return
+            if wanted is None:
+                wanted = at_places(_places(table, done.files))
+            try:
+                with warnings.catch_warnings(), once_only(letters).transaction() as change:
+                    warnings.simplefilter("ignore", UserWarning)  # others deleted them all
+                    change.delete(wanted, {PROPERTY: done.attempt})
+                    change.set_properties({PROPERTY: done.attempt})
+            except CommitFailedException:
+                continue
+            return
+        raise self._contention(done.letters)
+
+    def _contention(self, table: str) -> BucketError:
+        return BucketError(
+            f"{self.name.catalog}.{table} was changed by others during each of "
+            f"{COMMIT_TRIES_MAX} tries to commit",
+            remedy="run the command again when maintenance and other writers are idle",
+        )
+
+
+def reprocessed(table: Table) -> ReprocessedRows | None:
+    """Return what the table says of its last reprocessed rows. Raises `CorruptObjectError`."""
+    stored = table.properties.get(PROPERTY)
+    try:
+        return None if stored is None else ReprocessedRows.model_validate_json(stored)
+    except ValueError as error:
+        raise CorruptObjectError(
+            ".".join(table.name()), 0, f"property {PROPERTY} cannot be read: {error}"
+        ) from error
+
+
+def only_appended(letters: Table, since: int) -> bool:
+    """Return True if all snapshots after the snapshot `since` only appended files."""
+    at = letters.current_snapshot()
+    while at is not None and at.snapshot_id != since:
+        if at.summary is None or at.summary.operation is not Operation.APPEND:
+            return False
+        parent = at.parent_snapshot_id
+        at = None if parent is None else letters.snapshot_by_id(parent)
+    return at is not None
+
+
+def at_places(places: pa.Table) -> BooleanExpression:
+    """An expression for the rows at these places: topic, partition and offset."""
+    grouped = places.group_by(list(_PLACE[:2])).aggregate([(_PLACE[2], "list")])
+    found: list[BooleanExpression] = [
+        And(
+            EqualTo(term=_PLACE[0], value=row[_PLACE[0]]),
+            EqualTo(term=_PLACE[1], value=row[_PLACE[1]]),
+            In(term=_PLACE[2], literals=set(row[f"{_PLACE[2]}_list"])),
+        )
+        for row in grouped.to_pylist()
+    ]
+    return reduce(Or, found)
+
+
+def _places(table: Table, files: Sequence[str]) -> pa.Table:
+    """The places of the rows in files of `table`. Raises `CorruptObjectError`."""
+    found = []
+    for path in files:
+        try:
+            with table.io.new_input(path).open() as stream:
+                found.append(pq.read_table(stream, columns=list(_PLACE)))
+        except FileNotFoundError as error:
+            raise CorruptObjectError(
+                path,
+                0,
+                "the file is gone, and the dead letters of its rows are not deleted yet",
+                remedy="delete the dead letters that are also rows of the table, and set the "
+                f"property {PROPERTY} of the dead letters to the attempt of the table's property",
+            ) from error
+    return pa.concat_tables(found)
+
+
+def _batches(letters: Table) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+    """Dead letters as records of the log, with the number of the batch that they came with. Those
+    without a timestamp never fit: the timestamp of the record was no date."""
+    scan = letters.scan(row_filter=NotNull(term="_log_timestamp"))
+    with closing(scan.to_arrow_batch_reader()) as batches:
+        for batch in batches:
+            for start in range(0, batch.num_rows, _CONVERTED_TOGETHER):
+                yield from _by_number(batch.slice(start, _CONVERTED_TOGETHER))
+
+
+def _by_number(letters: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    kinds = {each.name: each.type for each in DEAD_LETTERS}
+    records = pa.RecordBatch.from_arrays(
+        [letters.column(name).cast(kinds[name]) for name in _LETTER_COLUMNS], _RECORD_COLUMNS
+    )
+    numbers = letters.column(BATCH)
+    for number in pc.unique(numbers):
+        yield number.as_py(), records.filter(pc.equal(numbers, number))
+
+
+_LETTER_COLUMNS = (
+    "_log_key",
+    "value",
+    "_log_topic",
+    "_log_partition",
+    "_log_offset",
+    "_log_timestamp",
+)
+_RECORD_COLUMNS = [name.removeprefix("_log_") for name in _LETTER_COLUMNS]

@@ -1,0 +1,294 @@
+"""Dead letters that fit become rows once: after kills, beside others, and after deletions."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table, Transaction
+
+from bucketlog.log_format.errors import ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.tables import reprocessing
+from bucketlog.log_reader.tables.dead_letters import pending_files, publish_dead_letters
+from bucketlog.log_reader.tables.iceberg_files import TableFiles
+from bucketlog.log_reader.tables.iceberg_schema import prepared_table
+from bucketlog.log_reader.tables.iceberg_table import IcebergTable
+from bucketlog.log_reader.tables.progress import Commit, TopicEnds
+from bucketlog.log_reader.tables.reprocessing import (
+    PROPERTY,
+    ReprocessConflictError,
+    Reprocessing,
+    ReprocessReport,
+)
+from bucketlog.log_reader.tables.rows import (
+    BATCH,
+    DAY,
+    DEAD_LETTERS,
+    RowMaker,
+    RowShape,
+    numbered,
+)
+from bucketlog.log_reader.tables.table_target import TableName
+
+OLD = RowShape(pa.schema([("id", pa.int32())]), bad_records="dead-letter")
+NEW = RowShape(pa.schema([("id", pa.int64()), ("note", pa.string())]))
+NAME = TableName.parse("lake.db.orders")
+GOOD, WIDE, NOTED, BAD = b'{"id":1}', b'{"id":3000000000}', b'{"id":4e9,"note":"n"}', b"{"
+
+
+class DiedError(Exception):
+    """The process ends here."""
+
+
+class Lake:
+    """A table and its dead letters, as batches of an ingest leave them."""
+
+    def __init__(self, folder: Path) -> None:
+        uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
+        self.catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+        rows = pa.schema([*OLD.columns, (BATCH, pa.int64())])
+        prepared_table(self.catalog, NAME.table, rows, partition_by=DAY)
+        letters = pa.schema([*DEAD_LETTERS, (BATCH, pa.int64())])
+        prepared_table(self.catalog, NAME.letters, letters, partition_by=None)
+        self.batches = 0
+        self.offset = 0
+
+    def load(self, table: str = NAME.table) -> Table:
+        return self.catalog.load_table(table)
+
+    def ingest(self, *values: bytes, timestamp_us: int = 0) -> None:
+        """Commit a batch of an ingest, as `TableTarget` does."""
+        self.batches += 1
+        count = len(values)
+        records = pa.record_batch(
+            {
+                "key": pa.array([b"k"] * count, pa.binary()),
+                "value": pa.array(values, pa.binary()),
+                "topic": ["orders"] * count,
+                "partition": pa.array([0] * count, pa.int32()),
+                "offset": pa.array(range(self.offset, self.offset + count), pa.int64()),
+                "timestamp": pa.array([timestamp_us] * count, pa.timestamp("us", tz="UTC")),
+            }
+        )
+        self.offset += count
+        made = RowMaker(OLD).rows(records)
+        files = {}
+        for name, batch in ((NAME.table, made.rows), (NAME.letters, made.dead)):
+            writer = TableFiles.of(self.load(name)).writer()
+            writer.add(numbered(batch, self.batches))
+            files[name] = writer.finish()
+        table = IcebergTable("lake.db.orders", self.load)
+        letters = IcebergTable("lake.db.letters", lambda: self.load(NAME.letters))
+        paths = [file.file_path for file in files[NAME.letters]]
+        commit = Commit(
+            batch=self.batches,
+            attempt=f"attempt {self.batches}",
+            topics={"orders": TopicEnds(topic_id="id", ends={0: self.offset})},
+            dead_letters=pending_files(
+                NAME.letters, paths, made.dead.num_rows, letters.base().standing
+            ),
+        )
+        table.append(files[NAME.table], commit, table.base().standing)
+        publish_dead_letters(letters, commit)
+
+    def reprocess(self, shape: RowShape = NEW, *, letters_max: int = 1_000) -> ReprocessReport:
+        ids = iter(f"{Random().random()}" for _ in range(1_000))
+        return Reprocessing(
+            NAME,
+            lambda: self.catalog,
+            lambda: next(ids),
+            Random(1),
+            sleep=lambda _: None,
+            letters_max=letters_max,
+        ).run(shape)
+
+    def rows(self) -> list[tuple[int, int, Any]]:
+        """Offset, batch and id."""
+        found = self.load().scan().to_arrow().sort_by("_log_offset")
+        return [tuple(found[name][at].as_py() for name in ("_log_offset", BATCH, "id"))
+                for at in range(found.num_rows)]  # fmt: skip
+
+    def letters(self) -> list[int]:
+        return sorted(self.load(NAME.letters).scan().to_arrow()["_log_offset"].to_pylist())
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    found = Lake(tmp_path)
+    found.ingest(GOOD, WIDE, BAD)
+    found.ingest(NOTED, GOOD)
+    assert found.letters() == [1, 2, 3]
+    return found
+
+
+ROWS = [(0, 1, 1), (1, 1, 3_000_000_000), (3, 2, 4_000_000_000), (4, 2, 1)]
+
+
+def test_letters_that_fit_become_rows(lake: Lake) -> None:
+    report = lake.reprocess()
+    assert report == ("lake.db.orders", "lake.db.orders_dead_letters", 2, 1)
+    assert (lake.rows(), lake.letters()) == (ROWS, [2])
+    row = lake.load().scan(row_filter="_log_offset = 3").to_arrow().to_pylist()[0]
+    assert (row["note"], row["_log_key"], row["_log_tombstone"]) == ("n", b"k", False)
+    assert row["day"].isoformat() == "1970-01-01"
+
+
+def test_a_second_run_changes_nothing(lake: Lake) -> None:
+    lake.reprocess()
+    before = lake.load().current_snapshot(), lake.load(NAME.letters).current_snapshot()
+    assert lake.reprocess()[2:] == (0, 1)
+    assert (lake.load().current_snapshot(), lake.load(NAME.letters).current_snapshot()) == before
+
+
+def test_the_ingest_continues(lake: Lake) -> None:
+    lake.reprocess()
+    lake.ingest(GOOD, BAD, WIDE)
+    assert [row[0] for row in lake.rows()] == [0, 1, 3, 4, 5]
+    assert lake.letters() == [2, 6, 7]
+    lake.reprocess()
+    assert [row[0] for row in lake.rows()] == [0, 1, 3, 4, 5, 7]
+    assert lake.letters() == [2, 6]
+
+
+def test_many_letters_are_moved_in_several_commits(lake: Lake) -> None:
+    for _ in range(4):
+        lake.ingest(*[WIDE] * 5)
+    assert lake.reprocess(letters_max=3)[2:] == (22, 1)
+    assert len(lake.rows()) == len({row[0] for row in lake.rows()}) == 24
+    assert lake.letters() == [2]
+
+
+def test_a_record_whose_timestamp_is_no_date_stays(lake: Lake) -> None:
+    lake.ingest(WIDE, timestamp_us=2**62)
+    assert lake.reprocess()[2:] == (2, 2)
+    assert lake.letters() == [2, 5]
+
+
+def dying(call: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
+    def died(*arguments: Any, **named: Any) -> Any:
+        if not before:
+            call(*arguments, **named)
+        raise DiedError
+
+    return died
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("step", ["_append", "_delete_reprocessed"])
+def test_a_run_that_died_is_finished(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str, before: bool
+) -> None:
+    """Before or after each commit; the first run of the deletion has nothing to finish."""
+    with monkeypatch.context() as patch:
+        if step == "_append":
+            patch.setattr(Reprocessing, step, dying(getattr(Reprocessing, step), before=before))
+        else:
+            patch.setattr(Transaction, "delete", dying(Transaction.delete, before=before))
+        with pytest.raises(DiedError):
+            lake.reprocess()
+    lake.ingest(GOOD)
+    lake.reprocess()
+    assert lake.rows() == [*ROWS, (5, 3, 1)]
+    assert lake.letters() == [2]
+
+
+def test_a_lost_answer_is_no_failure(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Transaction.commit_transaction
+    lost: list[bool] = []
+
+    def answered(transaction: Transaction) -> Any:
+        found = commit(transaction)
+        if PROPERTY in transaction.table_metadata.properties and not lost:
+            lost.append(True)
+            raise ConnectionResetError
+        return found
+
+    monkeypatch.setattr(Transaction, "commit_transaction", answered)
+    assert lake.reprocess()[2:] == (2, 1)
+    assert lost
+    assert (lake.rows(), lake.letters()) == (ROWS, [2])
+
+
+def changed_before_commit(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Run `change` once, when the dead letters were read and converted."""
+    append = Reprocessing._append
+    done: list[bool] = []
+
+    def later(*arguments: Any) -> None:
+        if not done:
+            done.append(True)
+            change()
+        append(*arguments)
+
+    monkeypatch.setattr(Reprocessing, "_append", later)
+
+
+def test_of_two_runs_one_commits(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed_before_commit(monkeypatch, lake.reprocess)
+    with pytest.raises(ReprocessConflictError, match=r"lake\.db\.orders was changed"):
+        lake.reprocess()
+    assert (lake.rows(), lake.letters()) == (ROWS, [2])
+
+
+def test_deleted_letters_do_not_become_rows(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed_before_commit(monkeypatch, lambda: lake.load(NAME.letters).delete("_log_offset = 3"))
+    with pytest.raises(ReprocessConflictError, match="dead_letters was changed"):
+        lake.reprocess()
+    assert [row[0] for row in lake.rows()] == [0, 4]
+    lake.reprocess()
+    assert [row[0] for row in lake.rows()] == [0, 1, 4]
+    assert lake.letters() == [2]
+
+
+def test_an_ingest_meanwhile_is_no_conflict(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed_before_commit(monkeypatch, lambda: lake.ingest(GOOD, BAD))
+    lake.reprocess()
+    assert lake.rows() == [*ROWS, (5, 3, 1)]
+    assert lake.letters() == [2, 6]
+
+
+def test_commits_that_are_lost_to_others_are_tried_again(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Transaction.commit_transaction
+    refused: list[bool] = []
+
+    def sometimes(transaction: Transaction) -> Any:
+        refused.append(len(refused) % 3 < 2)
+        if refused[-1]:
+            raise CommitFailedException("somebody was faster")
+        return commit(transaction)
+
+    lake.load()  # columns are there before commits fail
+    prepared_table(
+        lake.catalog, NAME.table, pa.schema([*NEW.columns, (BATCH, pa.int64())]), partition_by=DAY
+    )
+    monkeypatch.setattr(Transaction, "commit_transaction", sometimes)
+    monkeypatch.setattr(reprocessing, "prepared_table", lambda *_, **__: None)
+    assert lake.reprocess()[2:] == (2, 1)
+    assert (lake.rows(), lake.letters()) == (ROWS, [2])
+
+
+def test_files_that_are_gone_are_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "delete", dying(Transaction.delete, before=True))
+        with pytest.raises(DiedError):
+            lake.reprocess()
+    done = reprocessing.reprocessed(lake.load())
+    assert done is not None
+    Path(done.files[0].removeprefix("file://")).unlink()
+    with pytest.raises(CorruptObjectError, match="gone"):
+        lake.reprocess()
+
+
+def test_a_table_that_is_not_there_is_not_made(lake: Lake) -> None:
+    other = Reprocessing(
+        TableName.parse("lake.db.other"), lambda: lake.catalog, lambda: "a", Random(1)
+    )
+    with pytest.raises(ConfigurationError, match=r"lake\.db\.other"):
+        other.run(NEW)
+    assert lake.catalog.list_tables("db") == [("db", "orders"), ("db", "orders_dead_letters")]
