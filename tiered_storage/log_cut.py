@@ -221,16 +221,13 @@ class _ReadableBatches(NamedTuple):
     withheld: list[StoredBatch]
 
 
-_NO_TIER = PartitionTier(0, 0, ())
-
-
 def readable(
     snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
 ) -> dict[TopicIdPartition, ReadablePartition]:
-    """Return the readable part of each partition that exists. `tiers` are those of the snapshot's
-    fold (`metadata.partition_tiers`), of all these partitions.
+    """Return the readable part of each partition in `tiers`, which are those of the snapshot's fold
+    (`metadata.partition_tiers`).
 
-    Raises `InvalidDataError` where offsets overlap.
+    Raises `InvalidDataError` where offsets of such a partition overlap.
     """
     tails = _walk_tails(snapshot, tiers)
     return {
@@ -276,11 +273,12 @@ def _high_watermark(checkpoint: Checkpoint | None, partition: TopicIdPartition) 
 def _walk_tails(
     snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
 ) -> dict[TopicIdPartition, _ReadableBatches]:
-    """Return the readable batches of those partitions that have batches after the checkpoint."""
+    """Return the readable batches of those partitions in `tiers` that have batches after the
+    checkpoint."""
     stored: dict[TopicIdPartition, list[StoredBatch]] = {}
     for index in snapshot.segments:
         for part in index.partitions:
-            if part.batches:
+            if part.batches and part.partition in tiers:
                 stored.setdefault(part.partition, []).extend(
                     StoredBatch(index.segment, index.ticket, row) for row in part.batches
                 )
@@ -289,7 +287,7 @@ def _walk_tails(
             partition,
             batches,
             _high_watermark(snapshot.checkpoint, partition),
-            max(snapshot.hw_stamps.get(partition, 0), tiers.get(partition, _NO_TIER).batches_from),
+            max(snapshot.hw_stamps.get(partition, 0), tiers[partition].batches_from),
         )
         for partition, batches in stored.items()
     }
