@@ -196,21 +196,21 @@ def reprocess(
     check_installed("replay", extra="iceberg")
     check_installed("iceberg")
     from bucketlog.log_reader.tables.catalog import open_catalog
-    from bucketlog.log_reader.tables.reprocessing import Reprocessing
+    from bucketlog.log_reader.tables.reprocessing import Reprocessor
     from bucketlog.log_reader.tables.table_target import TableName
 
     name = TableName.parse(into, dead_letters)
     properties = pairs("--catalog-property", catalog_property or [])
     times = time_rules(epoch_unit or [], epoch_range)
     shape = row_shape(schema, day_from, times, "dead-letter")
-    reprocessing = Reprocessing(
+    reprocessor = Reprocessor(
         name,
         lambda: open_catalog(name.catalog, properties),
         lambda: uuid4().hex,
         Random(),
     )
     with sigterm_interrupts():
-        report = reprocessing.run(shape)
+        report = reprocessor.run(shape)
     if output is not Output.TABLE:
         say_json(report._asdict())
         return

@@ -62,7 +62,7 @@ class ReprocessConflictError(BucketlogError):
     def __init__(self, table: str) -> None:
         super().__init__(
             f"{table} was changed by others while its dead letters were read",
-            remedy="run the command again when no other run and no deletion is going on",
+            remedy="run the command again after the other run or the deletion",
         )
 
 
@@ -88,7 +88,7 @@ class ReprocessReport(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reprocessing:
+class Reprocessor:
     """`open_catalog` is called once by each run. `new_id` makes the id of an attempt."""
 
     name: TableName
@@ -261,8 +261,8 @@ def _places(table: Table, files: Sequence[str]) -> pa.Table:
 
 
 def _batches(letters: Table) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-    """Dead letters as records of the log, with the number of the batch that they came with. Those
-    without a timestamp never fit: the timestamp of the record was no date."""
+    """Dead letters as records of the log, with the number of the batch that they came with. Dead
+    letters without a timestamp are left out: they never fit, whatever the schema is."""
     scan = letters.scan(row_filter=NotNull(term="_log_timestamp"))
     with closing(scan.to_arrow_batch_reader()) as batches:
         for batch in batches:

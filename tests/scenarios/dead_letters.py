@@ -19,7 +19,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, Message, Producer
 
 from bucketlog.log_reader.tables.conversions import TimeRules
-from bucketlog.log_reader.tables.reprocessing import Reprocessing, ReprocessReport
+from bucketlog.log_reader.tables.reprocessing import Reprocessor, ReprocessReport
 from bucketlog.log_reader.tables.rows import LINEAGE, RowShape
 from bucketlog.log_reader.tables.schema_text import parse_schema
 from bucketlog.log_reader.tables.table_target import TableName
@@ -286,7 +286,7 @@ def _reprocessed(lake: LakeSession) -> ReprocessReport:
     """Convert the dead letters again."""
     shape = RowShape(parse_schema(FIXED_SCHEMA), times=TimeRules("milliseconds"))
     name = TableName.parse(lake.table)
-    report = Reprocessing(name, lambda: lake.catalog, lambda: uuid4().hex, Random()).run(shape)
+    report = Reprocessor(name, lambda: lake.catalog, lambda: uuid4().hex, Random()).run(shape)
     lake.spark.catalog.refreshTable(report.dead_letters)
     return report
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
@@ -24,6 +24,7 @@ ADDRESS = re.compile(r"console at (http://\S+)")
 @contextmanager
 def chromium(program: str) -> Iterator[Browser]:
     """Its sandbox needs a user who is not root."""
+    expect.set_options(timeout=PATIENCE_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=program,

@@ -21,7 +21,7 @@ from bucketlog.log_reader.tables.progress import Commit, TopicEnds
 from bucketlog.log_reader.tables.reprocessing import (
     PROPERTY,
     ReprocessConflictError,
-    Reprocessing,
+    Reprocessor,
     ReprocessReport,
 )
 from bucketlog.log_reader.tables.rows import (
@@ -97,7 +97,7 @@ class Lake:
 
     def reprocess(self, shape: RowShape = NEW, *, letters_max: int = 1_000) -> ReprocessReport:
         ids = iter(f"{Random().random()}" for _ in range(1_000))
-        return Reprocessing(
+        return Reprocessor(
             NAME,
             lambda: self.catalog,
             lambda: next(ids),
@@ -185,7 +185,7 @@ def test_a_run_that_died_is_finished(
     """Before or after each commit; the first run of the deletion has nothing to finish."""
     with monkeypatch.context() as patch:
         if step == "_append":
-            patch.setattr(Reprocessing, step, dying(getattr(Reprocessing, step), before=before))
+            patch.setattr(Reprocessor, step, dying(getattr(Reprocessor, step), before=before))
         else:
             patch.setattr(Transaction, "delete", dying(Transaction.delete, before=before))
         with pytest.raises(DiedError):
@@ -215,7 +215,7 @@ def test_a_lost_answer_is_no_failure(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 def changed_before_commit(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
     """Run `change` once, when the dead letters were read and converted."""
-    append = Reprocessing._append
+    append = Reprocessor._append
     done: list[bool] = []
 
     def later(*arguments: Any) -> None:
@@ -224,7 +224,7 @@ def changed_before_commit(monkeypatch: pytest.MonkeyPatch, change: Callable[[], 
             change()
         append(*arguments)
 
-    monkeypatch.setattr(Reprocessing, "_append", later)
+    monkeypatch.setattr(Reprocessor, "_append", later)
 
 
 def test_of_two_runs_one_commits(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_files_that_are_gone_are_named(lake: Lake, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_table_that_is_not_there_is_not_made(lake: Lake) -> None:
-    other = Reprocessing(
+    other = Reprocessor(
         TableName.parse("lake.db.other"), lambda: lake.catalog, lambda: "a", Random(1)
     )
     with pytest.raises(ConfigurationError, match=r"lake\.db\.other"):

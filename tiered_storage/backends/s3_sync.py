@@ -7,7 +7,7 @@ Bodies are joined before they are sent: nobody produces through here.
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
@@ -39,11 +39,12 @@ class SyncS3Bucket:
             # a session is not thread-safe; a client is
             session = Session()
             session.register_component("data_loader", _loader())
-            self._client: S3Client = session.create_client(  # type: ignore[assignment]
+            made: Any = session.create_client(
                 "s3",
                 config=Config(**s3_requests.config_arguments(options)),
                 **s3_requests.client_arguments(options),
             )
+            self._client: S3Client = made
         except (BotoCoreError, ValueError) as error:
             raise ConfigurationError(
                 f"cannot open the bucket {bucket!r}: {error}", remedy="check endpoint and region"
