@@ -69,6 +69,16 @@ MayChange = Annotated[
     ),
 ]
 
+BrokerPages = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics",
+        envvar="BUCKETLOG_CONSOLE_METRICS",
+        metavar="URL",
+        help="Metrics page of a broker, http://HOST:PORT/metrics, for the page Brokers; "
+        "repeatable.",
+    ),
+]
 ReplayFolder = Annotated[
     Path | None,
     typer.Option(
@@ -91,6 +101,7 @@ def console(
     registry_ca_file: RegistryCaFile = None,
     bootstrap: ConsoleBootstrap = None,
     changes: MayChange = False,
+    metrics: BrokerPages = None,
     replay_folder: ReplayFolder = None,
     safety_age_ms: SafetyAgeMs = None,
     encryption_key_file: EncryptionKeyFile = None,
@@ -120,6 +131,7 @@ def console(
         else None,
         cluster=_cluster(bootstrap, may_change=changes),
         replay_folder=replay_folder,
+        metrics=metrics or (),
     )
 
 

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from bucketlog.client.groups import MemberInfo
 from bucketlog.client.log import Log
+from bucketlog.console.aged_value import StillReadingError
 from bucketlog.console.broker_access import BrokersBusyError
+from bucketlog.console.broker_metrics import BrokerState
 from bucketlog.console.log_view import LogView
 from bucketlog.console.page_query import PageQuery
 from bucketlog.console.pages import Console, Values
@@ -40,7 +42,20 @@ def brokers(console: Console, query: PageQuery) -> Values:
         "is_connected": console.cluster is not None,
         "rows": rows,
         "error": error,
+        **_metrics(console),
     }
+
+
+def _metrics(console: Console) -> Values:
+    """The states of the brokers, if their pages of metrics are known."""
+    states: Sequence[BrokerState] = ()
+    is_reading = False
+    if console.metrics is not None:
+        try:
+            states = console.metrics.states(console.deadline)
+        except StillReadingError:
+            is_reading = True
+    return {"has_metrics": console.metrics is not None, "states": states, "is_reading": is_reading}
 
 
 def _broker_rows(log: Log) -> list[LiveBrokerRow]:

@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from bucketlog.console import charts
 from bucketlog.console.aged_value import AgedValue, StillReadingError
 from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.broker_metrics import BrokerMetrics
 from bucketlog.console.bucket_objects import (
     BucketObjects,
     ObjectsSummary,
@@ -105,7 +106,7 @@ class Console:
     `deletion_safety_age_ms`; `registry` decodes values, if a schema registry is known; `checks`
     runs checks of the whole log, and is None if the console may not run them; `cluster` connects to
     brokers, and is None without `--bootstrap`; `replays` writes Parquet files, and is None without
-    `--replay-folder`."""
+    `--replay-folder`; `metrics` reads the brokers' metrics, and is None without `--metrics`."""
 
     bucket: SyncBucket
     place: str
@@ -118,6 +119,7 @@ class Console:
     checks: LogChecks | None = None
     cluster: BrokerAccess | None = None
     replays: ReplayRuns | None = None
+    metrics: BrokerMetrics | None = None
     new_plan_id: Callable[[], str] = token_urlsafe
     deadline: Deadline = field(default=UNBOUNDED, init=False)
     values: PageValues | None = field(default=None, init=False)

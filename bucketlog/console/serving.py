@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
+from bucketlog.console.broker_metrics import BrokerMetrics
 from bucketlog.console.lag_sampler import LagSampler
 from bucketlog.console.limited_connection import limited_connection
 from bucketlog.console.log_checks import LogChecks
@@ -52,14 +53,22 @@ def serve_console(
     schema_registry: RegistryAccess | None = None,
     cluster: BrokerAccess | None = None,
     replay_folder: Path | None = None,
+    metrics: Sequence[str] = (),
 ) -> None:
     """Serve pages about the bucket `place` until SIGINT or SIGTERM. Browsers may call by the local
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
     the schemas of values. `cluster` connects to brokers, and is closed at the end. Replays write
-    below `replay_folder`, and None means no replays. Before the console serves pages, raises
-    `ConfigurationError`, `NoLogError` and the bucket's errors."""
+    below `replay_folder`, and None means no replays. `metrics` are the addresses of the brokers'
+    metrics. Before the console serves pages, raises `ConfigurationError`, `NoLogError` and the
+    bucket's errors."""
     names = host_names(host, allowed_hosts)
     settings = _prepared()
+    read = BrokerMetrics(
+        metrics,
+        refresh_ms=settings.refresh_ms,
+        now_ms=_now_ms,
+        patience_ms=settings.refresh_wait_ms,
+    )
     with (
         closing(open_patient_bucket(place)) as bucket,
         registry_values(schema_registry, settings, time.monotonic) as registry,
@@ -79,6 +88,7 @@ def serve_console(
             checks=checks,
             replays=replays,
             cluster=cluster,
+            metrics=read if metrics else None,
         )
         console.look_patiently()
         with closing(_bound(host, port)) as listening:

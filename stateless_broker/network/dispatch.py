@@ -14,6 +14,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire import fetch, produce
 from bucketlog.log_format.wire.api_keys import ApiKey
@@ -54,7 +56,7 @@ from bucketlog.stateless_broker.network.messages import (
     throttled_response,
     write_message,
 )
-from bucketlog.stateless_broker.network.own_versions import OwnVersions
+from bucketlog.stateless_broker.network.own_versions import NAMES_FROM, OwnVersions
 from bucketlog.stateless_broker.network.quotas import Quotas
 from bucketlog.stateless_broker.network.request_order import (
     UNORDERED,
@@ -350,6 +352,9 @@ class Dispatcher:
 
     async def _api_versions(self, request: Request, message: ApiVersionsRequest) -> WrittenResponse:
         body, error = self._own_versions.answer(request.header.api_version, message)
+        if error is ErrorCode.none and request.header.api_version >= NAMES_FROM:
+            figures = request.connection.service.figures
+            figures.shook_hands(message.client_software_name, message.client_software_version)
         return WrittenResponse(body, (error,))
 
 

@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 OTHER = "other"
 """The reason for connections that were not closed because of a limit, but of a bad request, for
 example."""
+SOFTWARE_MAX = 100
+"""Number of names of client software that are counted each by itself."""
+SOFTWARE_CHARS_MAX = 60
 _SETTING_AT_END = re.compile(r"\((?:BUCKETLOG_|quota )([A-Za-z_]{1,60})\)$")
 
 
@@ -44,6 +47,10 @@ class RequestFigures:
         """Errors by API key and code. Each partition that was answered with the code counts."""
         self.closed: Counter[str] = Counter()
         """Connections that the broker closed, by the setting that caused it, or OTHER."""
+        self.slow: Counter[int] = Counter()
+        """Slow requests by API key."""
+        self.software: Counter[str] = Counter()
+        """Handshakes by the client's software and its version, or OTHER."""
         self._slow_s = slow_request_ms / 1000 if slow_request_ms else float("inf")
 
     def answered(
@@ -69,6 +76,7 @@ class RequestFigures:
         if answer.errors:
             self.failed(answer.api_key, answer.errors)
         if self.is_slow(seconds - answer.may_wait_s):
+            self.slow[answer.api_key] += 1
             log_slow(answer, seconds, peer, principal, response_bytes)
 
     def failed(self, api_key: int, codes: Sequence[ErrorCode]) -> None:
@@ -77,6 +85,15 @@ class RequestFigures:
             code, number = codes[0], codes.count(codes[0])
             self.errors[api_key, code] += number
             codes = [each for each in codes if each is not code] if number < len(codes) else ()
+
+    def shook_hands(self, name: str, version: str) -> None:
+        """Count an ApiVersions request. A client chooses its name, so names are bounded."""
+        software = f"{name} {version}"
+        if len(software) > SOFTWARE_CHARS_MAX or (
+            software not in self.software and len(self.software) >= SOFTWARE_MAX
+        ):
+            software = OTHER
+        self.software[software] += 1
 
     def closed_by_limit(self, setting: str) -> None:
         self.closed[setting] += 1

@@ -327,7 +327,21 @@ def _requests(figures: RequestFigures) -> Iterator[Metric]:
         seconds.add_metric(labels, each.seconds.cumulative(), each.seconds.total_s)
         taken.add_metric(labels, each.request_bytes)
         given.add_metric(labels, each.response_bytes)
-    yield from (seconds, taken, given)
+    slow = CounterMetricFamily(
+        "bucketlog_slow_requests",
+        "Requests that took longer than slow_request_ms, without the wait that they asked for.",
+        labels=["api"],
+    )
+    for api_key, count in sorted(figures.slow.items()):
+        slow.add_metric([ApiKey(api_key).message_name], count)
+    software = CounterMetricFamily(
+        "bucketlog_client_handshakes",
+        "Handshakes of clients (ApiVersions), by their software and its version.",
+        labels=["software"],
+    )
+    for name, count in sorted(figures.software.items()):
+        software.add_metric([name], count)
+    yield from (seconds, taken, given, slow, software)
     errors = CounterMetricFamily(
         "bucketlog_request_errors",
         "Error codes in responses, by partition; of other APIs also by topic and group.",

@@ -10,12 +10,15 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 import bucketlog
 from bucketlog.client.log import Log
 from bucketlog.client.topic import Topic
-from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.console.broker_metrics import state_of
+from bucketlog.console.figures_text import count_text, size_text
+from bucketlog.cost.of_brokers import metrics_of
+from bucketlog.embedded.cluster import EmbeddedBroker, EmbeddedCluster
 from tests.rigs.patience import eventually
 from tests.rigs.shell import COMMAND, Shell
 from tests.rigs.users import write_key_file
@@ -42,10 +45,15 @@ def log(cluster: EmbeddedCluster) -> Iterator[Log]:
         yield found
 
 
+def metrics_page(broker: EmbeddedBroker) -> str:
+    return f"http://127.0.0.1:{broker.http_port}/metrics"
+
+
 @pytest.fixture(scope="module")
 def address(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log_file = tmp_path_factory.mktemp("console") / "console.log"
-    flags = ("--bootstrap", cluster.bootstrap, "--changes")
+    flags = ["--bootstrap", cluster.bootstrap, "--changes"]
+    flags += [f"--metrics={metrics_page(each)}" for each in cluster.members]
     settings = {"refresh_ms": "0", "broker_ms_max": "60000", "broker_retry_ms": "0"}
     with console_process(cluster.bucket_url, *flags, log_file=log_file, settings=settings) as found:
         yield found
@@ -270,12 +278,31 @@ def test_brokers_and_access_are_shown(watched: WatchedPage, log: Log) -> None:
     log.topics.ensure("led", partitions=8)
     eventually(lambda: "ann" in watched.open("access").inner_text("main"), "no user")
     page = watched.open("brokers")
-    cells = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
+    rows = page.locator("#broker-table tbody tr").all()
+    cells = [row.locator("td").all_inner_texts() for row in rows]
     assert [number_in(row[0]) for row in cells] == [
         each.node_id for each in log.cluster.describe().brokers
     ]
     leaders = log.cluster.leaders()
     assert sum(number_in(row[3]) for row in cells) == len(leaders)
+
+
+def test_limits_and_clients_of_brokers_are_shown(
+    watched: WatchedPage, cluster: EmbeddedCluster, log: Log
+) -> None:
+    log.topics.ensure("limits", partitions=8)
+    page = watched.open("brokers")
+    expect(page.locator("section.panel")).to_have_count(2)
+    for broker, panel in zip(cluster.members, page.locator("section.panel").all(), strict=True):
+        state = state_of("", metrics_of(metrics_page(broker)))
+        text = panel.inner_text()
+        assert metrics_page(broker) in text
+        assert "ready" in text
+        for each in state.limits:
+            limit = size_text(each.limit) if each.is_bytes else count_text(each.limit)
+            assert f"of {limit} (" in text
+        assert state.software
+        assert state.software[0][0] in text
 
 
 def test_an_open_transaction_is_shown(watched: WatchedPage, log: Log) -> None:

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from bucketlog.stateless_broker.network.request_figures import ApiFigures, RequestFigures
+from bucketlog.stateless_broker.network.request_figures import (
+    SOFTWARE_CHARS_MAX,
+    SOFTWARE_MAX,
+    ApiFigures,
+    RequestFigures,
+)
 from bucketlog.stateless_broker.process.log_lines import JsonLines
 from bucketlog.tiered_storage.counting import BUCKETS_S
 from tests.rigs.fake_wire import Requests, connect, framed
@@ -64,6 +69,7 @@ async def test_a_slow_request_is_told_unless_it_asked_to_wait(
     if may_wait_s:
         assert caplog.records == []
         return
+    assert wire.connection.service.figures.slow == {3: 1}
     (line,) = caplog.records
     row = json.loads(JsonLines().format(line))
     assert row["message"].startswith("Metadata took 0.03")
@@ -94,3 +100,14 @@ def test_closed_connections_count_by_the_setting_that_is_the_reason() -> None:
         figures.closed_because(reason)
     figures.closed_by_limit("http_idle_ms_max")
     assert figures.closed == {"connections_idle_ms_max": 2, "other": 2, "http_idle_ms_max": 1}
+
+
+def test_names_of_software_are_bounded() -> None:
+    figures = RequestFigures(slow_request_ms=0)
+    figures.shook_hands("n" * SOFTWARE_CHARS_MAX, "1")
+    for number in range(2 * SOFTWARE_MAX):
+        figures.shook_hands("made-up", str(number))
+        figures.shook_hands("made-up", "0")
+    assert len(figures.software) == SOFTWARE_MAX
+    assert figures.software["made-up 0"] == 2 * SOFTWARE_MAX + 1
+    assert figures.software["other"] == SOFTWARE_MAX + 2
