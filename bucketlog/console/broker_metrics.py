@@ -45,10 +45,10 @@ class UsedLimit(NamedTuple):
 
 
 class BrokerState(NamedTuple):
-    """A broker as its page of metrics shows it. `problem` is why the page cannot be read; the other fields are then
-    empty. `degraded` are parts that do not work. `slow` counts slow requests by API, and `software`
-    the handshakes of clients by their software, both since the broker started, the largest number
-    first."""
+    """A broker as its page of metrics shows it. `problem` is why the page cannot be read; the other
+    fields are then empty. `degraded` are parts that do not work. `slow` counts slow requests by
+    API, and `software` counts the handshakes of clients by their software. Both count since the
+    broker started, with the largest number first."""
 
     address: str
     problem: str = ""
