@@ -72,6 +72,7 @@ BucketlogError                 code, retriable, remedy
 ├── IngestConflictError        retriable: another ingest has committed the batch
 ├── TaskProcessError           retriable: a process that ran a task of an ingest ended
 ├── CommitContentionError      retriable: other writers of a table won each try of a commit
+├── CatalogDownError           retriable: the catalog behind a REST catalog does not answer
 ├── ReprocessConflictError     retriable: others changed a table while its dead letters were read
 ├── MirrorError                 a copy cannot continue, or the clusters differ
 └── LogError                   the broker answered a client with a Kafka error code

@@ -55,6 +55,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "table reprocess": (
         "bucketlog table reprocess --into lake.db.orders --schema 'id string, amount string'",
     ),
+    "table serve": ("bucketlog table serve lake --catalog-property uri=sqlite:///catalog.db",),
     "table run": (
         "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",
     ),

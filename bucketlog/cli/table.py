@@ -30,6 +30,8 @@ app = typer.Typer(
     help="Topics as Iceberg tables, straight from the bucket.",
 )
 PROCESSES_MAX = 1_024
+DEFAULT_PORT = 8181
+"""The port of most REST catalogs."""
 
 Topics = Annotated[str, typer.Option(metavar="LIST", help="Topics, comma-separated.")]
 Schema = Annotated[
@@ -109,6 +111,21 @@ Follow = Annotated[
 ]
 Every = Annotated[
     str, typer.Option(metavar="TIME", help="Time between two commits with --follow, such as 10s.")
+]
+CatalogName = Annotated[
+    str, typer.Argument(metavar="CATALOG", help="Name of the catalog, as in the names of tables.")
+]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on. There is no login: prefer a local address.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free port.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Host name by which clients may call, as *.example.com; '*': any. Repeatable.",
+    ),
 ]
 SourceOptions = Annotated[
     list[str] | None,
@@ -216,6 +233,36 @@ def reprocess(
         return
     left = counted(report.left, "dead letter")
     say(f"{report.table}: {counted(report.rows, 'row')} from {report.dead_letters}, {left} left")
+
+
+@app.command("serve")
+def serve(
+    catalog: CatalogName,
+    catalog_property: Catalog = None,
+    host: Host = "127.0.0.1",
+    port: Port = DEFAULT_PORT,
+    allowed_host: AllowedHosts = None,
+) -> None:
+    """Serve a catalog to other engines, read-only, by Iceberg's REST protocol.
+
+    Readers need their own access to the files of the tables."""
+    check_installed("iceberg")
+    check_installed("console", extra="console,iceberg")
+    from bucketlog.ingesting.catalog_server import serve_catalog
+    from bucketlog.log_reader.tables.catalog import open_catalog
+    from bucketlog.log_reader.tables.catalog_failure import catalog_failures
+
+    if host not in ("127.0.0.1", "::1", "localhost"):
+        note(f"everyone who reaches {host}:{port} can list these tables: there is no login")
+    with catalog_failures(catalog):
+        opened = open_catalog(catalog, pairs("--catalog-property", catalog_property or []))
+    serve_catalog(
+        opened,
+        host=host,
+        port=port,
+        allowed_hosts=allowed_host or (),
+        on_ready=lambda address: say(f"catalog at {address} (Ctrl-C stops it)"),
+    )
 
 
 def _follow(ingest: "LocalIngest", every_s: float, output: Output) -> None:

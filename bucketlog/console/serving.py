@@ -2,13 +2,11 @@
 
 import gc
 import os
-import re
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
 
 import uvicorn
@@ -25,6 +23,12 @@ from bucketlog.console.registry_processes import RegistryAccess, registry_values
 from bucketlog.console.replay_runs import ReplayLimits, ReplayRuns
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.local_server import (
+    LOCAL_NAMES,
+    host_names,
+    in_address,
+    listening_socket,
+)
 from bucketlog.tiered_storage.backends.location import open_patient_bucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 
@@ -37,8 +41,6 @@ GC_THRESHOLDS = (10_000, 10, 1_000)
 """Thresholds of the collector of cyclic garbage. A collection of the oldest generation stops all
 threads: for 0.6 s with a log of 100,000 segments, and 14 times during its first reading with
 Python's defaults. Views have no cycles."""
-LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 def serve_console(
@@ -91,8 +93,8 @@ def serve_console(
             metrics=read if metrics else None,
         )
         console.look_patiently()
-        with closing(_bound(host, port)) as listening:
-            on_ready(f"http://{_in_address(host)}:{listening.getsockname()[1]}/")
+        with closing(listening_socket(host, port)) as listening:
+            on_ready(f"http://{in_address(host)}:{listening.getsockname()[1]}/")
             _run(console, application(console, hosts=names), listening)
 
 
@@ -198,42 +200,6 @@ def _replays(folder: Path | None, settings: ConsoleSettings) -> Iterator[ReplayR
     command = (*program, str(settings.replay_memory_bytes_max))
     with closing(ReplayRuns(folder, command, limits, now_ms=_now_ms)) as runs:
         yield runs
-
-
-def host_names(host: str, allowed: Sequence[str]) -> list[str]:
-    """The names by which browsers may call. Raises `ConfigurationError`."""
-    for name in allowed:
-        if not HOST_NAME.fullmatch(name) and not _is_ipv6(name):
-            raise ConfigurationError(
-                f"{name!r} is not a host name",
-                remedy="give a name or an address without scheme and port, *.example.com, or * for "
-                "every name (--allowed-host, or BUCKETLOG_HTTP_CONSOLE_ALLOWED_HOSTS of a broker)",
-            )
-    return [*LOCAL_NAMES, _in_address(host), *map(_in_address, allowed)]
-
-
-def _in_address(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-def _is_ipv6(name: str) -> bool:
-    try:
-        IPv6Address(name)
-    except AddressValueError:
-        return False
-    return True
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-        )
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen on {host}:{port}: {error.strerror}",
-            remedy="choose another --port, 0 for any free one",
-        ) from error
 
 
 def _bound_in_folder(path: str) -> socket.socket:

@@ -47,7 +47,8 @@ def prove_evolution(short: bool) -> Figures:
 def prove_lake_readers(short: bool) -> Figures:
     """Spark, PyIceberg, DuckDB and Polars read the same rows of an Iceberg table.
 
-    The table has deletes, an overwrite and an evolved schema.
+    Spark and PyIceberg also read through the REST catalog of `bucketlog table serve`. The table has
+    deletes, an overwrite and an evolved schema.
     """
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
         records = READ_SHORT if short else READ_FULL

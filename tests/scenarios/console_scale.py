@@ -16,7 +16,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from bucketlog.log_format.records import DecodedRecord
 from bucketlog.metadata.facts import OffsetRow, OffsetsCommitted
@@ -57,6 +57,11 @@ FIRST_PAINT = """() => new Promise((found) => {
     if (paint) found(paint.startTime);
   }).observe({ type: "paint", buffered: true });
 })"""
+NOTE_CLICK = """() => document.addEventListener(
+  "click",
+  () => sessionStorage.setItem("clicked", performance.timeOrigin + performance.now()),
+  { capture: true, once: true },
+)"""
 WATCH_RESULTS = """() => {
   window.shown = new Promise((found) => {
     let askedAt = 0;
@@ -232,18 +237,16 @@ def _filter_ms(watched: WatchedPage, path: str, text: str) -> float:
 
 
 def _click_ms(watched: WatchedPage, path: str, link: str) -> float:
-    """The time from a click to the first paint of the page that the click opens."""
+    """The time from a click to the first paint of the page that the click opens. The click begins
+    when the browser has it: before, Playwright waits until the link does not move."""
     page = watched.open(path)
     before = page.url
-    began_ms = _now_ms(page)
+    page.evaluate(NOTE_CLICK)
     with page.expect_navigation(url=lambda url: url != before):
         page.get_by_role("link", name=link).first.click()
+    clicked_ms = float(page.evaluate("sessionStorage.getItem('clicked')"))
     return (
         float(page.evaluate("performance.timeOrigin"))
         + float(page.evaluate(FIRST_PAINT))
-        - began_ms
+        - clicked_ms
     )
-
-
-def _now_ms(page: Page) -> float:
-    return float(page.evaluate("performance.timeOrigin + performance.now()"))

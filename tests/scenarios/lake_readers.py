@@ -2,7 +2,8 @@
 
 At full size, from the repository's root: `make prove WHAT=lake-readers`. The table has an evolved
 schema, an overwritten file, and position deletes. Each reader sorts the rows itself. A digest is
-made of the text of all rows.
+made of the text of all rows. PyIceberg and Spark also read the table through the REST catalog of
+`bucketlog table serve`.
 
 DuckDB's extension for Iceberg is not on a package index. Here, DuckDB reads the data files that the
 table's metadata names: it finds columns by their field ids, and leaves out the deleted positions.
@@ -10,9 +11,12 @@ table's metadata names: it finds columns by their field ids, and leaves out the 
 
 import hashlib
 import os
+import re
 import struct
+import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -27,9 +31,12 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, IcebergType, ListType, StructType
 
+from bucketlog.log_reader.tables.catalog import open_catalog
+from tests.rigs.patience import PATIENCE_S
+from tests.rigs.shell import COMMAND
 from tests.scenarios.bad_values import Row
 from tests.scenarios.evolution import Evolving, Fold
-from tests.scenarios.lake_session import TABLE, LakeSession, written_lake
+from tests.scenarios.lake_session import CATALOG, TABLE, LakeSession, written_lake
 
 RUNS = (0, 2, 6, 9)
 """The version of the schema of each job that writes the table."""
@@ -116,10 +123,57 @@ def by_spark(lake: LakeSession) -> list[Row]:
 
 
 def by_pyiceberg(lake: LakeSession) -> list[Row]:
-    table = lake.catalog.load_table(TABLE).scan().to_arrow()
+    return rows_in_order(lake.catalog.load_table(TABLE))
+
+
+def rows_in_order(found: Table) -> list[Row]:
+    table = found.scan().to_arrow()
     order = [(name, "ascending") for name in ORDERED.split(", ")]
     rows: list[Row] = table.sort_by(order).to_pylist()
     return rows
+
+
+def by_rest_catalog(lake: LakeSession) -> list[Row]:
+    """Read by PyIceberg through `bucketlog table serve`."""
+    files = {name: text for name, text in lake.catalog.properties.items() if name[:3] == "s3."}
+    with served_catalog(lake) as address:
+        catalog = open_catalog("served", {**files, "type": "rest", "uri": address})
+        return rows_in_order(catalog.load_table(TABLE))
+
+
+def by_spark_and_rest_catalog(lake: LakeSession) -> list[Row]:
+    """Read by Spark through `bucketlog table serve`."""
+    at = "spark.sql.catalog.served"
+    with served_catalog(lake) as address:
+        lake.spark.conf.set(at, "org.apache.iceberg.spark.SparkCatalog")
+        lake.spark.conf.set(f"{at}.type", "rest")
+        lake.spark.conf.set(f"{at}.uri", address)
+        lake.spark.conf.set(f"{at}.io-impl", "org.apache.iceberg.hadoop.HadoopFileIO")
+        query = f"SELECT * FROM served.{TABLE} ORDER BY {ORDERED}"
+        rows: list[Row] = lake.spark.sql(query).toArrow().to_pylist()
+        return rows
+
+
+@contextmanager
+def served_catalog(lake: LakeSession) -> Iterator[str]:
+    """Serve the session's catalog by a process. Yields the address."""
+    flags = [f"--catalog-property={name}={text}" for name, text in lake.catalog.properties.items()]
+    process = subprocess.Popen(
+        [*COMMAND, "table", "serve", CATALOG, "--port", "0", *flags],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"catalog at (http://\S+)", process.stdout.readline())
+        assert found is not None, "the catalog does not start"
+        yield found[1]
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def by_polars(lake: LakeSession) -> list[Row]:
@@ -201,6 +255,8 @@ def _local(table: Table, path: str, folder: Path) -> str:
 READERS: Mapping[str, Callable[[LakeSession], list[Row]]] = {
     "Spark": by_spark,
     "PyIceberg": by_pyiceberg,
+    "PyIceberg, REST catalog": by_rest_catalog,
+    "Spark, REST catalog": by_spark_and_rest_catalog,
     "DuckDB": by_duckdb,
     "Polars": by_polars,
 }

@@ -8,10 +8,10 @@ import pytest
 
 from bucketlog.console.application import application
 from bucketlog.console.pages import Console
-from bucketlog.console.serving import host_names
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.batch import read_header
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.local_server import host_names
 from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.records import DecodedRecord, encode_batch
 from bucketlog.metadata.encryption_facts import DataKeyCreated

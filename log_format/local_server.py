@@ -1,0 +1,50 @@
+"""Sockets and host names of the command line's HTTP servers."""
+
+import re
+import socket
+from collections.abc import Sequence
+from ipaddress import AddressValueError, IPv6Address
+
+from bucketlog.log_format.errors import ConfigurationError
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+
+
+def host_names(host: str, allowed: Sequence[str]) -> list[str]:
+    """The names by which clients may call a server that listens on `host`. Raises
+    `ConfigurationError`."""
+    for name in allowed:
+        if not _HOST_NAME.fullmatch(name) and not _is_ipv6(name):
+            raise ConfigurationError(
+                f"{name!r} is not a host name",
+                remedy="give a name or an address without scheme and port, *.example.com, or * for "
+                "every name (--allowed-host, or BUCKETLOG_HTTP_CONSOLE_ALLOWED_HOSTS of a broker)",
+            )
+    return [*LOCAL_NAMES, in_address(host), *map(in_address, allowed)]
+
+
+def in_address(host: str) -> str:
+    """A host as a URL has it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Raises `ConfigurationError` if the address cannot be used."""
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            remedy="choose another --port, 0 for any free one",
+        ) from error
+
+
+def _is_ipv6(name: str) -> bool:
+    try:
+        IPv6Address(name)
+    except AddressValueError:
+        return False
+    return True
