@@ -37,6 +37,8 @@ BROKERS = 2
 TOPIC, PARTITIONS = "load", 4
 FRESH = {"refresh_ms": "0", "listing_age_ms": "0", "page_ms_max": "600000", "sql_ms_max": "600000"}
 """Pages show the newest state. Those of a large log on MinIO may take long."""
+SLOW_PAUSE_S = 0.25
+"""The pause between bursts of the load, while the browser looks: each page reads the log again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def console_beside_brokers(store: Store, *, records: int) -> ConsoleFigures:
             ) as address,
         ):
             load.wait_for(records)
+            load.slow_down(SLOW_PAUSE_S)
             check_query(WatchedPage(browser.new_context(), address))
             check_replay(WatchedPage(browser.new_context(), address), Path(folder))
             check_use(WatchedPage(browser.new_context(), address))

@@ -80,6 +80,7 @@ class Load(Progress):
         self._topic = topic
         self._partitions = partitions
         self._burst_records = burst_records
+        self._burst_pause_s = BURST_PAUSE_S
         self._stopping = threading.Event()
         self._waiting = 0
         self._abandoned = False
@@ -111,6 +112,10 @@ class Load(Progress):
     def stop(self) -> None:
         self._stopping.set()
         self.join()
+
+    def slow_down(self, burst_pause_s: float) -> None:
+        """Pause so long after each burst from now on."""
+        self._burst_pause_s = burst_pause_s
 
     def abandon(self) -> None:
         """Stop, when all brokers are gone: what is not acknowledged yet never will be."""
@@ -150,7 +155,7 @@ class Load(Progress):
             self.history.invoke(Sent(self.name, number), time.monotonic())
             self._send(Sent(self.name, number))
             number += 1
-            self._producer.poll(0 if number % self._burst_records else BURST_PAUSE_S)
+            self._producer.poll(0 if number % self._burst_records else self._burst_pause_s)
         if self._abandoned:
             self._producer.purge()
         left = self._producer.flush(PROGRESS_TIMEOUT_S)
