@@ -26,7 +26,7 @@ class ConsoleSettings(BaseSettings):
         default=250,
         ge=0,
         description="time that a page waits for a new reading before the page shows the last one. "
-        "A page does not wait if the last reading took longer",
+        "If the last reading took longer, the page does not wait",
     )
     live_interval_ms: int = Field(
         default=2_000,
