@@ -1,7 +1,8 @@
-"""Spark's Kafka source into an Iceberg table: a process of its own for `benchmarks.table_ingest`.
+"""Ingests a topic into an Iceberg table with Spark's Kafka source, for `benchmarks.table_ingest`.
 
-Takes a `TableJob` as JSON on standard input, and prints seconds and CPU seconds as JSON. CPU
-seconds are those of this process, its JVM and its workers.
+This program runs in a separate process. The program reads a `TableJob` as JSON on standard input,
+and prints seconds and CPU seconds as JSON. CPU seconds are those of this process, its JVM and its
+workers.
 """
 
 import json
@@ -24,7 +25,8 @@ _LINEAGE = "topic string, partition int, offset bigint, timestamp timestamp, key
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """`warm` and `measured` are a topic and its table. `options` are those of the source."""
+    """The arguments of the program. `warm` and `measured` are each a topic and its table. `options`
+    are those of the Kafka source."""
 
     bootstrap: str
     options: dict[str, str]

@@ -1,7 +1,8 @@
-"""A topic into an Iceberg table without Spark: a process of its own for `benchmarks.table_ingest`.
+"""Ingests a topic into an Iceberg table without Spark, for `benchmarks.table_ingest`.
 
-Takes a `LogJob` as JSON on standard input, and prints seconds and CPU seconds as JSON. CPU seconds
-are those of this process and of the processes that run its tasks.
+This program runs in a separate process. The program reads a `LogJob` as JSON on standard input, and
+prints seconds and CPU seconds as JSON. CPU seconds are those of this process and of the processes
+that run its tasks.
 """
 
 import json
@@ -25,7 +26,8 @@ from bucketlog.log_reader.tables.table_target import TableName, TableTarget
 
 @dataclass(frozen=True, slots=True)
 class LogJob:
-    """`warm` and `measured` are a topic and its table, as catalog.database.table."""
+    """The arguments of the program. `warm` and `measured` are each a topic and its table, as
+    catalog.database.table."""
 
     bucket_url: str
     properties: dict[str, str]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.table_rows --records 100000 --turns 5
 
-One JSON line for each kind of values on standard output: medians of the turns, by compiled code and
-one value after another, by turns. Reading the log and writing files is not part of it
-(`make prove WHAT=freshness`). CPU seconds are those of the one thread that works.
+Prints one JSON line for each kind of values on standard output: medians of the turns. Compiled code
+and conversions one by one take turns. Reading the log and writing files are not measured here.
+`make prove WHAT=freshness` measures them. CPU seconds are those of the one thread that works.
 """
 
 import argparse
@@ -39,7 +39,8 @@ def numbers(text_bytes: int) -> Callable[[int], dict[str, Any]]:
 
 
 def order(number: int) -> dict[str, Any]:
-    """A list, which conversions make one by one, and an object that the table does not have."""
+    """Return an order with a list, which is converted one by one, and an object that the table
+    lacks."""
     return {
         "id": number,
         "at": f"2024-02-29T12:30:{number % 60:02}.25Z",
@@ -101,7 +102,7 @@ def measured(name: str, records: int, turns: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the conversion of JSON values into rows.")
     parser.add_argument("--records", type=int, default=100_000, help="Number of records.")
-    parser.add_argument("--turns", type=int, default=5, help="Number of turns of each.")
+    parser.add_argument("--turns", type=int, default=5, help="Number of turns for each way.")
     given = parser.parse_args()
     for name in CASES:
         print(json.dumps(measured(name, given.records, given.turns)), flush=True)

@@ -72,7 +72,7 @@ def repeated_text(text: str, count: int) -> pa.Array:
 
 
 def replaced(fast: pa.Array, rows: Sequence[int] | NDArray[np.int64], better: pa.Array) -> pa.Array:
-    """`fast` with the values of `better` in `rows`."""
+    """Return `fast`, with the values of `better` in the rows `rows`."""
     wanted = np.arange(len(fast), dtype=np.int64)
     wanted[rows] = len(fast) + np.arange(len(rows))
     return pa.concat_arrays([fast, better]).take(number_array(wanted))

@@ -73,7 +73,7 @@ BucketlogError                 code, retriable, remedy
 ├── TaskProcessError           retriable: a process that ran a task of an ingest ended
 ├── CommitContentionError      retriable: other writers of a table won each try of a commit
 ├── CatalogDownError           retriable: the catalog behind a REST catalog does not answer
-├── ReprocessConflictError     retriable: others changed a table while its dead letters were read
+├── ReprocessConflictError     retriable: others changed a table while dead letters were read
 ├── MirrorError                 a copy cannot continue, or the clusters differ
 └── LogError                   the broker answered a client with a Kafka error code
     └── TransactionAbortedError  retriable: nothing of the transaction is visible; run it again

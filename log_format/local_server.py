@@ -1,4 +1,4 @@
-"""Sockets and host names of the command line's HTTP servers."""
+"""Sockets and host names of the HTTP servers of the command line."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
 def host_names(host: str, allowed: Sequence[str]) -> list[str]:
-    """The names by which clients may call a server that listens on `host`. Raises
+    """Return the names that clients of a server on `host` may use. Raises
     `ConfigurationError`."""
     for name in allowed:
         if not _HOST_NAME.fullmatch(name) and not _is_ipv6(name):
@@ -25,12 +25,13 @@ def host_names(host: str, allowed: Sequence[str]) -> list[str]:
 
 
 def in_address(host: str) -> str:
-    """A host as a URL has it."""
+    """Return `host` in the form of URLs: IPv6 addresses are in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Raises `ConfigurationError` if the address cannot be used."""
+    """Return a socket that listens on an address. Raises `ConfigurationError` if the address cannot
+    be used."""
     try:
         return socket.create_server(
             (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -38,7 +39,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(
             f"cannot listen on {host}:{port}: {error.strerror}",
-            remedy="choose another --port, 0 for any free one",
+            remedy="choose another --port, or 0 for any free port",
         ) from error
 
 

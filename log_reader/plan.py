@@ -320,7 +320,7 @@ def _run(first: _PlannedBatch, rows: Sequence[BatchIndex]) -> Run:
 
 
 def offsets_of(piece: TaskPiece) -> int:
-    """The number of offsets of a piece: it has at most this number of records."""
+    """Return the number of offsets of a piece, which has at most this number of records."""
     if isinstance(piece, TierPiece):
         return piece.end - piece.start
     return sum(row.next_offset - row.base_offset for run in piece.runs for row in run.rows)

@@ -50,7 +50,7 @@ LOOKUPS_IN_FLIGHT = 16
 
 @dataclass(frozen=True, slots=True)
 class SelectedLog:
-    """What is selected of the log at one moment. Rows of `parts` may be manifests'."""
+    """The selected part of the log at one moment. Rows of `parts` may be manifests'."""
 
     selected: Sequence[SelectedPartition]
     parts: Parts
@@ -66,8 +66,8 @@ class LogFollower:
         self._reader = LogReader(bucket)
 
     def look(self, *, present_only: bool = False) -> SelectedLog:
-        """What is there now, by topics, partitions and isolation level. `present_only` as of
-        `select`."""
+        """Return the present log, by topics, partitions and isolation level. `present_only` is that
+        of `select`."""
         with no_collection():
             return selected_log(self.read(), self._options, present_only=present_only)
 
@@ -85,8 +85,8 @@ class LogFollower:
 def selected_log(
     snapshot: LogSnapshot, options: ReadOptions, *, present_only: bool = False
 ) -> SelectedLog:
-    """Return what is selected of `snapshot`. `present_only` as of `select`. Raises
-    `ConfigurationError` and `InvalidDataError`."""
+    """Return the part of `snapshot` that `options` select. `present_only` is that of `select`.
+    Raises `ConfigurationError` and `InvalidDataError`."""
     before, state = _folded(snapshot, options.url)
     selected = select(options.selection, state, present_only=present_only)
     tiers = partition_tiers(state, [each.partition for each in selected])
@@ -171,7 +171,8 @@ def _names(ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, TopicIdPartitio
 
 
 def planned_tasks(bucket: SyncBucket, options: ReadOptions) -> list[tuple[TaskPiece, ...]]:
-    """Of a batch read. Raises `ConfigurationError`, `CorruptObjectError`, the bucket's errors."""
+    """Return the tasks of a batch read. Raises `ConfigurationError`, `CorruptObjectError` and the
+    bucket's errors."""
     with no_collection():
         ranges, parts = read_wanted(bucket, options)
         return tasks_of(bucket, options, ranges, parts)

@@ -116,14 +116,14 @@ def plan_replay_of(
 
 
 class PlannedReads(NamedTuple):
-    """What a plan reads: the number of objects, and of their GET requests."""
+    """The reads of a plan: the number of objects, and of their GET requests."""
 
     objects: int
     gets: int
 
 
 def planned_reads(plan: ReplayPlan) -> PlannedReads:
-    """What the tasks of a plan read. Requests that are repeated after failures do not count."""
+    """Return the reads of a plan's tasks. Requests repeated after failures do not count."""
     wanted = [each.key for task in plan.tasks for each in range_gets(task)]
     return PlannedReads(len(set(wanted)), len(wanted))
 

@@ -224,8 +224,8 @@ class _ReadableBatches(NamedTuple):
 def readable(
     snapshot: LogSnapshot, tiers: Mapping[TopicIdPartition, PartitionTier]
 ) -> dict[TopicIdPartition, ReadablePartition]:
-    """Return the readable part of each partition in `tiers`, which are those of the snapshot's fold
-    (`metadata.partition_tiers`).
+    """Return the readable part of each partition in `tiers`. The tiers are those of the snapshot's
+    fold (`metadata.partition_tiers`).
 
     Raises `InvalidDataError` where offsets of such a partition overlap.
     """

@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 PROCESSES_MAX = 1_024
 DEFAULT_PORT = 8181
-"""The port of most REST catalogs."""
+"""The usual port of Iceberg REST catalogs."""
 
 Topics = Annotated[str, typer.Option(metavar="LIST", help="Topics, comma-separated.")]
 Schema = Annotated[
@@ -113,10 +113,10 @@ Every = Annotated[
     str, typer.Option(metavar="TIME", help="Time between two commits with --follow, such as 10s.")
 ]
 CatalogName = Annotated[
-    str, typer.Argument(metavar="CATALOG", help="Name of the catalog, as in the names of tables.")
+    str, typer.Argument(metavar="CATALOG", help="Name of the catalog for PyIceberg.")
 ]
 Host = Annotated[
-    str, typer.Option(help="Address to listen on. There is no login: prefer a local address.")
+    str, typer.Option(help="Address to listen on. There is no login, so prefer a local address.")
 ]
 Port = Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0: any free port.")]
 AllowedHosts = Annotated[
@@ -124,7 +124,7 @@ AllowedHosts = Annotated[
     typer.Option(
         "--allowed-host",
         metavar="NAME",
-        help="Host name by which clients may call, as *.example.com; '*': any. Repeatable.",
+        help="Host name that clients may use, such as *.example.com; '*': any. Repeatable.",
     ),
 ]
 SourceOptions = Annotated[
@@ -209,7 +209,7 @@ def reprocess(
 ) -> None:
     """Convert the dead letters of a table again, with another schema or other rules.
 
-    Dead letters that fit now become rows of the table, each exactly once. The others stay."""
+    Each dead letter that now fits becomes one row of the table. The others stay dead letters."""
     check_installed("replay", extra="iceberg")
     check_installed("iceberg")
     from bucketlog.log_reader.tables.catalog import open_catalog
@@ -243,7 +243,7 @@ def serve(
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHosts = None,
 ) -> None:
-    """Serve a catalog to other engines, read-only, by Iceberg's REST protocol.
+    """Serve a catalog to other engines, as a read-only Iceberg REST catalog.
 
     Readers need their own access to the files of the tables."""
     check_installed("iceberg")
@@ -253,7 +253,7 @@ def serve(
     from bucketlog.log_reader.tables.catalog_failure import catalog_failures
 
     if host not in ("127.0.0.1", "::1", "localhost"):
-        note(f"everyone who reaches {host}:{port} can list these tables: there is no login")
+        note(f"there is no login: everyone who reaches {host}:{port} can list these tables")
     with catalog_failures(catalog):
         opened = open_catalog(catalog, pairs("--catalog-property", catalog_property or []))
     serve_catalog(

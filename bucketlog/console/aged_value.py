@@ -1,10 +1,10 @@
 """Values that pages share because their computation takes long. An old value is computed again.
 
-Invariants: one thread computes at a time, and pages wait for it no longer than `patience_ms`; then
-they get the last value. Pages get the last value at once if its computation took longer. The age
-counts from the end of the work, so that work which takes longer than the age still serves those who
+Invariants: one thread computes at a time. Pages wait for a new value for at most `patience_ms`, and
+then get the last value. If the last value took longer to compute, pages get it at once. The age
+counts from the end of the work. So work that takes longer than the age still serves the pages that
 wait. Work that ends with a value, or because it took too long, runs for at most a fifth of the
-time. A failure is kept for the age, so that it is not repeated for each of them.
+time. A failure is kept for the age, so that it is not repeated for each of these pages.
 """
 
 import threading

@@ -1,6 +1,7 @@
-"""The brokers' pages of metrics: their memory and other limits, slow requests, and clients.
+"""Metrics of brokers for the page Brokers: memory and other limits, slow requests, and clients.
 
-The operator names the pages. A broker that does not answer has a state that says why.
+The operator gives the addresses of the brokers' metrics pages. If a broker does not answer, its
+state says why.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +24,12 @@ LIMITS = (
     ("connections", "bucketlog_connections", "connections_max"),
     ("producers", "bucketlog_producers", "producers_max"),
 )
-"""Names of limited things, each with its metric and the setting that is its limit."""
+"""Limited resources, each with its metric and the setting of its limit."""
 
 
 class UsedLimit(NamedTuple):
-    """A figure of a broker and its limit, both in bytes if `setting` says so. A limit of 0 means
-    that the broker does not show it."""
+    """The use of a resource of a broker, and its limit. Both are in bytes if the name of
+    `setting` contains `bytes`. A limit of 0 means that the broker does not report the limit."""
 
     name: str
     setting: str
@@ -45,10 +46,10 @@ class UsedLimit(NamedTuple):
 
 
 class BrokerState(NamedTuple):
-    """A broker as its page of metrics shows it. `problem` is why the page cannot be read; the other
-    fields are then empty. `degraded` are parts that do not work. `slow` counts slow requests by
-    API, and `software` counts the handshakes of clients by their software. Both count since the
-    broker started, with the largest number first."""
+    """The state of a broker, as its metrics page shows it. `problem` says why the page cannot be
+    read; the other fields are then empty. `degraded` lists the parts that do not work. `slow`
+    counts slow requests by API, and `software` counts handshakes of clients by their software. Both
+    count since the broker started, and have the largest number first."""
 
     address: str
     problem: str = ""
@@ -60,7 +61,7 @@ class BrokerState(NamedTuple):
 
 
 def state_of(address: str, figures: Figures) -> BrokerState:
-    """Return the state that a page shows."""
+    """Return the state of a broker from the figures of its metrics page."""
 
     def of(name: str, label: str = "") -> int:
         return int(figures.get((name, label), 0))
@@ -87,8 +88,8 @@ def _counts(figures: Figures, wanted: str) -> list[tuple[str, int]]:
 
 
 class BrokerMetrics:
-    """Reads the pages at `urls` for all pages of the console. Raises `ConfigurationError` for a
-    wrong address, and for more than `PAGES_MAX` addresses."""
+    """Reads the metrics pages at `urls`, once for all pages of the console. Raises
+    `ConfigurationError` for a wrong address, and for more than `PAGES_MAX` addresses."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def brokers(console: Console, query: PageQuery) -> Values:
 
 
 def _metrics(console: Console) -> Values:
-    """The states of the brokers, if their pages of metrics are known."""
+    """Return the states of the brokers whose metrics pages are known."""
     states: Sequence[BrokerState] = ()
     is_reading = False
     if console.metrics is not None:

@@ -23,8 +23,8 @@ class ReplaysOffError(ConfigurationError):
 
 
 class ReplayFigures(NamedTuple):
-    """What a replay costs, without the few requests that list the bucket. `gets` read the records,
-    and `planning_gets` the checkpoint, footers, indexes and manifests for the plan. Without
+    """The cost of a replay, without the few requests that list the bucket. `gets` read the records.
+    `planning_gets` read the checkpoint, footers, indexes and manifests for the plan. Without
     `is_exact`, there may be fewer records. `withheld` committed records are left out, because a
     broker may still be writing offsets below them."""
 
@@ -102,8 +102,8 @@ def replays_of(console: Console) -> ReplayRuns:
 
 
 def planned_replay(console: Console, view: LogView, wanted: ReplayRange) -> PlannedReplay:
-    """Plan as a replay does, with the requests and the limits of a page. The log is that of `view`:
-    the console has read its footers before."""
+    """Plan as a replay does, with the requests and the limits of a page. The plan uses the log of
+    `view`, because the console has already read its footers."""
     bucket = CountingSyncBucket(console.bucket)
     threads = console.settings.replay_threads
     plan = plan_replay_of(

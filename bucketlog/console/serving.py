@@ -61,8 +61,8 @@ def serve_console(
     names, by `host`, and by `allowed_hosts`. `on_ready` gets the address. `schema_registry` has
     the schemas of values. `cluster` connects to brokers, and is closed at the end. Replays write
     below `replay_folder`, and None means no replays. `metrics` are the addresses of the brokers'
-    metrics. Before the console serves pages, raises `ConfigurationError`, `NoLogError` and the
-    bucket's errors."""
+    metrics pages. Before the console serves pages, raises `ConfigurationError`, `NoLogError` and
+    the bucket's errors."""
     names = host_names(host, allowed_hosts)
     settings = _prepared()
     read = BrokerMetrics(

@@ -1,9 +1,9 @@
-"""An Iceberg REST catalog that only reads: the tables of another catalog, for every engine.
+"""A read-only Iceberg REST catalog, which serves the tables of another catalog to every engine.
 
-The paths, answers and errors are those of Iceberg's REST specification (apache/iceberg,
-open-api/rest-catalog-open-api.yaml, 1.10). Invariants: nothing changes the catalog. Answers have no
-properties of the catalog behind it, because these may be secrets: readers need their own access to
-the files. Bodies of requests are not read.
+The paths, responses and errors are those of Iceberg's REST specification (apache/iceberg,
+open-api/rest-catalog-open-api.yaml, 1.10). Invariants: no request changes the catalog. Responses do
+not contain properties of the other catalog, because these may be secrets. Readers therefore need
+their own access to the files. The bodies of requests are not read.
 """
 
 import json
@@ -29,10 +29,10 @@ from bucketlog.log_format.errors import BucketlogError
 logger = logging.getLogger(__name__)
 
 SEPARATOR = "\x1f"
-"""Between the levels of a namespace in an address."""
+"""The character between the levels of a namespace in a URL."""
 PAGE_ROWS_MAX = 1_000
 NAMES_MAX = 100_000
-"""Number of names that are listed for one answer. Further names are left out."""
+"""Maximum number of names in a listing. Further names are left out."""
 _PREFIX = "/v1"
 _NAMESPACE = f"{_PREFIX}/namespaces/{{namespace}}"
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
@@ -58,7 +58,7 @@ class CatalogDownError(BucketlogError):
 
 
 class CatalogPages:
-    """Answers requests from `catalog`, whose methods one thread calls at a time."""
+    """Answers requests about `catalog`. Only one thread at a time calls the catalog's methods."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -88,7 +88,8 @@ class CatalogPages:
         return self._catalog.list_tables(name)
 
     async def table(self, request: Request) -> Response:
-        """The metadata of a table. With `snapshots=refs`, only snapshots of branches and tags."""
+        """Return the metadata of a table. With `snapshots=refs`, they have only the snapshots of
+        branches and tags."""
         table = await self._table(request)
         text = await run_in_threadpool(table.metadata.model_dump_json)
         metadata = json.loads(text)
@@ -110,7 +111,7 @@ class CatalogPages:
         return Response(status_code=204)
 
     async def metrics(self, request: Request) -> Response:
-        """Reports of engines about their scans are accepted, and not kept."""
+        """Accept the report of an engine about its scan, and discard the report."""
         return Response(status_code=204)
 
     async def _table(self, request: Request) -> Table:
@@ -125,16 +126,17 @@ class CatalogPages:
             except (NoSuchNamespaceError, NoSuchTableError):
                 raise
             except Exception as error:
-                # its text may have secrets
+                # the text of the error may contain secrets
                 raise CatalogDownError(
-                    f"the catalog does not answer: {type(error).__name__}"
+                    f"the catalog does not answer: {type(error).__name__}",
+                    remedy="try again, or check the catalog that this server reads",
                 ) from error
 
         return await run_in_threadpool(locked)
 
 
 def catalog_application(catalog: Catalog, *, hosts: Sequence[str]) -> Starlette:
-    """An application that serves `catalog`. `hosts` are the names by which clients may call."""
+    """Return an application that serves `catalog` to clients that use the names in `hosts`."""
     pages = CatalogPages(catalog)
     return Starlette(
         routes=[
@@ -169,7 +171,7 @@ def _levels(text: str) -> Name:
 
 
 def _paged(request: Request, name: str, rows: Sequence[Any]) -> Response:
-    """The rows of a page. The token of the next page is the number of its first row. Without
+    """Return the rows of a page. The token of the next page is the number of its first row. Without
     `pageToken` in the request, all rows are one page, as the specification says."""
     rows = rows[:NAMES_MAX]
     token = request.query_params.get("pageToken")
@@ -197,11 +199,11 @@ def _missing(kind: str) -> Callable[[Request, Exception], Response]:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """A path that does not exist, or a method that would change the catalog."""
+    """Refuse a path that does not exist, or a method that would change the catalog."""
     assert isinstance(error, HTTPException)
     if request.method not in ("GET", "HEAD"):
-        kind, text = "UnsupportedOperationException", "this catalog is read-only"
-        return _error(406, kind, text)
+        text = "this catalog is read-only (change the catalog that this server reads)"
+        return _error(406, "UnsupportedOperationException", text)
     return _error(error.status_code, "BadRequestException", error.detail)
 
 

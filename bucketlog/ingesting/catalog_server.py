@@ -21,9 +21,9 @@ def serve_catalog(
     allowed_hosts: Sequence[str],
     on_ready: Callable[[str], None],
 ) -> None:
-    """Serve `catalog` until SIGINT or SIGTERM. Clients may call by the local names, by `host` and
-    by `allowed_hosts`. `on_ready` gets the address. Raises `ConfigurationError` if the address
-    cannot be used."""
+    """Serve `catalog` until SIGINT or SIGTERM. Clients may use the local names, `host`, and the
+    names in `allowed_hosts`. `on_ready` gets the address. Raises `ConfigurationError` if the
+    address cannot be used."""
     names = host_names(host, allowed_hosts)
     with closing(listening_socket(host, port)) as listening:
         on_ready(f"http://{in_address(host)}:{listening.getsockname()[1]}")
@@ -40,4 +40,4 @@ def serve_catalog(
         try:
             uvicorn.Server(config).run(sockets=[listening])
         except KeyboardInterrupt:
-            return  # uvicorn raises the signal again after the end
+            return  # uvicorn raises the signal again when the server has ended

@@ -77,7 +77,7 @@ class TaskProcesses:
 
 
 def _begin(lifeline: Connection) -> None:
-    """In a new process. Signals of the terminal are for the process that started this one."""
+    """Prepare a new process. Signals of the terminal are for the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(lifeline,), name="lifeline", daemon=True).start()
 

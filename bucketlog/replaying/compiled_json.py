@@ -1,7 +1,7 @@
-"""JSON objects with fields of simple types, decoded into typed columns by compiled code.
+"""Compiled code decodes JSON objects with fields of simple types into typed columns.
 
-Invariant: a row without doubt is what pydantic makes of the same JSON. Other decoders judge the
-doubtful rows.
+Invariant: a row that is not doubtful equals the row that pydantic makes of the same JSON. Other
+decoders judge the doubtful rows.
 """
 
 from dataclasses import dataclass, replace
@@ -16,14 +16,14 @@ from bucketlog.replaying.column import Column, Doubts
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """A column, and the kernel's view of its fields."""
+    """A column, and the description of its fields for the kernel."""
 
     column: Column
     fields: Layout
 
 
 def layout_of(column: Column) -> ColumnLayout | None:
-    """Return the kernel's view of a column, or None if the kernel cannot decode the column."""
+    """Return the layout of a column, or None if the kernel cannot decode the column."""
     if column.plain is None:
         return None
     fields = []

@@ -1,1 +1,1 @@
-"""JSON objects of many records, decoded into columns at once by compiled code."""
+"""Compiled code that decodes the JSON objects of many records into columns at once."""

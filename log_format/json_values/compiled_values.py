@@ -1,8 +1,8 @@
-"""Fields of JSON objects, decoded into columns by `json_kernel`.
+"""Decodes fields of JSON objects into columns, with the compiled code of `json_kernel`.
 
-Invariant: a row without doubt is one JSON object by RFC 8259. It has no name twice, and each field
-as the field's kind takes it. The kernel doubts whatever it does not know; the caller decodes
-doubtful rows in another way.
+Invariant: a row that is not doubtful is one JSON object by RFC 8259. No name is repeated, and each
+field has a value that the field's kind allows. The kernel marks every row that it does not
+understand as doubtful. The caller decodes doubtful rows in another way.
 """
 
 import ctypes
@@ -43,9 +43,9 @@ from bucketlog.log_format.json_values.json_tokens import PLACES
 from bucketlog.log_format.machine_code import machine_code
 
 TEXT_BYTES_MAX = 32 * 1024 * 1024
-"""Largest size of the texts of one call, in bytes. More values are decoded in several calls."""
+"""Maximum size of the texts of one call, in bytes. Larger inputs are decoded in several calls."""
 DECIMAL_DIGITS_MAX = 18
-"""Largest number of digits of a decimal that the kernel decodes."""
+"""Maximum number of digits of a decimal that the kernel decodes."""
 _ARRAYS = {
     TEXT: 0,
     INTEGER: 1,
@@ -57,7 +57,7 @@ _ARRAYS = {
     REAL: 2,
     FLAG: 3,
 }
-"""The number of the array of results by kind. Several kinds share an array."""
+"""The index of the array of results, by kind. Several kinds share an array."""
 _POWERS = np.array([10.0**power for power in range(POWERS)], np.float64)
 _ARGUMENTS = "data ends rows fields needed plan names ints reals flags text_ends texts room valid"
 _ARGUMENTS += " doubts hard used powers places"
@@ -66,8 +66,8 @@ _NUMBERS = {"rows", "fields", "needed", "room"}
 
 class JsonField(NamedTuple):
     """A field of the objects. `kind` is a constant of `json_kernel`. If `is_nullable`, JSON's null
-    is a value; if `may_miss`, the field may be missing. A DECIMAL has `scale` digits after the
-    point, and at most `precision` digits, which are at most `DECIMAL_DIGITS_MAX`."""
+    is a value. If `may_miss`, the field may be missing. A DECIMAL has at most `precision` digits,
+    with `scale` digits after the point. `precision` is at most `DECIMAL_DIGITS_MAX`."""
 
     name: str
     kind: int
@@ -79,8 +79,9 @@ class JsonField(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The kernel's view of fields. `plan` has a row for each field, and `names` has the names.
-    `needed` has a bit for each field that must exist. `slots` counts the fields by array."""
+    """The description of fields for the kernel. `plan` has a row for each field, and `names` has
+    all names. `needed` has a bit for each field that must exist. `slots` has the number of fields
+    of each array."""
 
     plan: NDArray[np.int64]
     names: NDArray[np.uint8]
@@ -89,7 +90,7 @@ class Layout:
 
     @classmethod
     def of(cls, fields: Sequence[JsonField]) -> "Layout | None":
-        """Return None if the fields are too many for the kernel, or none."""
+        """Return the layout, or None if there are no fields or too many for the kernel."""
         if not 0 < len(fields) <= FIELDS_MAX:
             return None
         slots = [0, 0, 0, 0]
@@ -107,8 +108,8 @@ class Layout:
 
 
 class ParsedValues(NamedTuple):
-    """A column for each field, and the doubtful rows, in which all columns are null. Instants,
-    dates and decimals (without their point) are integers. A JSON value is binary."""
+    """A column for each field, and the doubtful rows. In doubtful rows, all columns are null.
+    Instants, dates and decimals (without their point) are integers. A JSON value is binary."""
 
     columns: list[pa.Array]
     doubts: NDArray[np.bool_]
@@ -151,7 +152,7 @@ def can_compile() -> bool:
 
 
 def parse_values(values: pa.Array, layout: Layout) -> ParsedValues:
-    """Decode `values` (binary, no null). Needs `can_compile()`."""
+    """Decode `values` (binary, without nulls). `can_compile()` must be true."""
     ends = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, 4 * values.offset)
     room = int(ends[-1] - ends[0])
     if room * layout.slots[0] > TEXT_BYTES_MAX and len(values) > 1:
@@ -210,7 +211,7 @@ def _slices(
     ends: NDArray[np.int64],
     is_null: NDArray[np.bool_],
 ) -> pa.Array:
-    """The bytes between places of `data`, which are in order."""
+    """Return the bytes of `data` between `begins` and `ends`, which are in ascending order."""
     bounds = np.ascontiguousarray(np.column_stack([begins, ends]), np.int32).reshape(-1)
     count = max(0, 2 * len(begins) - 1)
     buffers = [None, pa.py_buffer(bounds), data or pa.py_buffer(b"")]
@@ -219,7 +220,7 @@ def _slices(
 
 
 def _read_hard(data: pa.Buffer, layout: Layout, result: _Result) -> None:
-    """Read doubles with many digits or large exponents by pyarrow, which rounds them correctly."""
+    """Read doubles with many digits or large exponents with pyarrow, which rounds correctly."""
     hard = result.hard[: result.used[-1]]
     none = np.zeros(len(hard), np.bool_)
     texts = _slices(data, hard[:, HARD_AT], hard[:, HARD_END], none).cast(pa.string())

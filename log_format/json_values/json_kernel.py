@@ -2,9 +2,9 @@
 
 `scripts/kernels.py` compiles this file, `json_tokens.py` and `json_times.py` with numba into LLVM's
 intermediate representation, under the rules of `log_format/record_kernel.py`. Invariants: a row
-that `parse` does not doubt is one JSON object by RFC 8259, with nothing behind it. No name is twice
-in its object. The object has each needed field, in the form that the field's kind takes. Reads end
-at the value's end. A field's texts are never longer than all values.
+that `parse` does not mark as doubtful is one JSON object by RFC 8259, with nothing behind it. No
+name is repeated in its object. The object has each needed field, with a value that the field's kind
+allows. Reads end at the value's end. The texts of a field are never longer than all values.
 """
 
 from bucketlog.log_format.json_values.json_times import date, moment
@@ -23,16 +23,16 @@ from bucketlog.log_format.json_values.json_tokens import (
 
 TEXT, INTEGER, REAL, FLAG, INSTANT, LOCAL, DATE, DECIMAL, JSON = range(9)
 """Kinds of fields. INSTANT and LOCAL are microseconds since 1970, with and without a zone. DATE is
-days since 1970, DECIMAL a number times 10**SCALE, and JSON the place of any value."""
+days since 1970. DECIMAL is a number times 10**SCALE. JSON is the place of any value."""
 KIND, NAME_AT, NAME_BYTES, OPTIONAL, MAY_MISS, SLOT, SCALE, BOUND, PLAN_COLUMNS = range(9)
 """Columns of a field's row in `plan`. SLOT is the field's row in its array of results. A DECIMAL is
 between -BOUND and BOUND."""
 SPAN_BITS = 32
-"""The place of a JSON value is one integer: its begin, and its end in these low bits."""
+"""The place of a JSON value is one integer. These low bits are its end, the others its begin."""
 FIELDS_MAX = 60
-"""Limit of the fields: one integer has a bit for each field that a row had."""
+"""Maximum number of fields: one integer has a bit for each field that a row has."""
 HARD_ROW, HARD_FIELD, HARD_AT, HARD_END, HARD_COLUMNS = range(5)
-"""Columns of `hard`: the places of numbers that one multiplication cannot make exactly."""
+"""Columns of `hard`, the places of numbers that one multiplication cannot make exactly."""
 POWERS = 23
 """10**0 to 10**22 are exact as doubles."""
 
@@ -54,7 +54,7 @@ def is_named(data: Bytes, at: int, end: int, plan: Filled, names: Bytes, field: 
 def known(
     data: Bytes, at: int, end: int, plan: Filled, names: Bytes, fields: int, expected: int
 ) -> tuple[int, int]:
-    """The field (-1: unknown) whose name begins at `at`, and the place behind the name's quote
+    """Return the field (-1: unknown) whose name begins at `at`, and the place behind its quote
     (-1: doubt, also for escapes)."""
     if expected < fields and is_named(data, at, end, plan, names, expected):
         return expected, at + plan[expected * PLAN_COLUMNS + NAME_BYTES] + 1
@@ -75,8 +75,8 @@ def member(
     expected: int,
     places: Filled,
 ) -> tuple[int, int]:
-    """The field (-1: unknown) whose name with its quotes is at `at`, and the place of its value
-    (-1: doubt, also for an unknown name that was there before)."""
+    """Return the field (-1: unknown) whose name with its quotes is at `at`, and the place of its
+    value (-1: doubt, also for an unknown name that is repeated)."""
     if at >= end or data[at] != 0x22:
         return -1, -1
     begin = at + 1
@@ -103,7 +103,7 @@ def real(
     used: Filled,
     hards: int,
 ) -> int:
-    """Write the double at `at`, or note that it is hard. Returns the place behind it, or -1."""
+    """Write the double at `at`, or note its place in `hard`. Returns the place behind it, or -1."""
     mantissa, scale, form, behind = number(data, at, end)
     if behind < 0 or form & 4 or form == 2:
         return -1
@@ -142,7 +142,7 @@ def valued(
     powers: Filled,
     places: Filled,
 ) -> int:
-    """Write the value at `at`, which is in the object. Returns the place behind it, or -1."""
+    """Write the value of `field` at `at`. Returns the place behind the value, or -1."""
     spec = field * PLAN_COLUMNS
     kind, slot = plan[spec + KIND], plan[spec + SLOT]
     byte = data[at] & 0xFF
@@ -205,7 +205,7 @@ def filled_row(
     powers: Filled,
     places: Filled,
 ) -> bool:
-    """Write the object at `at`. Returns False for doubt."""
+    """Write the fields of the object at `at`. Returns False if the row is doubtful."""
     seen, expected, places[0] = 0, 0, 0
     at = space(data, at, end)
     if at >= end or data[at] != 0x7B:
@@ -277,10 +277,10 @@ def parse(
     powers: Filled,
     places: Filled,
 ) -> int:
-    """Fill the columns from the values `data[ends[row]:ends[row + 1]]`. Before the
-    call, `valid`, `doubts`, `used` and the first of each field's `text_ends` are zero. `used` gets
-    the size of each text field, and at `fields` the number of rows in `hard`. Returns the number of
-    doubtful rows."""
+    """Fill the columns from the values `data[ends[row]:ends[row + 1]]`. Before the call, `valid`,
+    `doubts`, `used` and the first of each field's `text_ends` are zero. `used` gets the size of
+    each text field, and at `fields` the number of rows in `hard`. Returns the number of doubtful
+    rows."""
     doubtful = 0
     for row in range(rows):
         begin, end, hards = ends[row] + 0, ends[row + 1] + 0, used[fields]

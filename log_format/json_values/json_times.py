@@ -1,7 +1,7 @@
 """Dates and times in JSON strings: a part of `json_kernel`.
 
-The rules are those of `log_format/record_kernel.py`. Reads end at `end`. The result -1 is doubt:
-the string may be wrong, or has an unusual form.
+The rules are those of `log_format/record_kernel.py`. Reads end at `end`. The result -1 means doubt:
+the string may be invalid, or has an unusual form.
 """
 
 from bucketlog.log_format.json_values.json_tokens import Bytes
@@ -10,7 +10,7 @@ _NO_DAY = -1_000_000
 
 
 def digits(data: Bytes, at: int, count: int) -> int:
-    """The number of `count` digits at `at`, or `_NO_DAY` for other bytes."""
+    """Return the number that `count` digits at `at` make, or `_NO_DAY` for other bytes."""
     value = 0
     for more in range(count):
         byte = data[at + more] & 0xFF
@@ -21,7 +21,7 @@ def digits(data: Bytes, at: int, count: int) -> int:
 
 
 def days(year: int, month: int, day: int) -> int:
-    """Days since 1970, or `_NO_DAY` for a day that does not exist. The year is at least 1."""
+    """Return the days since 1970, or `_NO_DAY` if the day does not exist. `year` is at least 1."""
     if month < 1 or month > 12 or day < 1:
         return _NO_DAY
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -36,8 +36,8 @@ def days(year: int, month: int, day: int) -> int:
 
 
 def clock(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Microseconds of the day of a time such as 12:30:59 or 12:30:59.123456, and its end. Other
-    bytes of the value follow the time. There are nine bytes at least."""
+    """Return the microseconds since midnight of a time such as 12:30:59 or 12:30:59.123456, and its
+    end. Other bytes of the value follow the time. At least nine bytes are at `at`."""
     hour, minute, second = digits(data, at, 2), digits(data, at + 3, 2), digits(data, at + 6, 2)
     if data[at + 2] != 0x3A or data[at + 5] != 0x3A:
         return 0, -1
@@ -58,7 +58,7 @@ def clock(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def zone(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Minutes of a zone such as Z or +01:00, up to 18 hours, and its end."""
+    """Return the minutes of a zone such as Z or +01:00, and its end. Hours are at most 18."""
     if data[at] == 0x5A:
         return 0, at + 1
     if (data[at] != 0x2B and data[at] != 0x2D) or end - at < 7 or data[at + 3] != 0x3A:
@@ -71,7 +71,7 @@ def zone(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def day(data: Bytes, at: int) -> int:
-    """Days since 1970 of the ten bytes of a date in the years 2 to 9998, or `_NO_DAY`."""
+    """Return the days since 1970 of a date of ten bytes in the years 2 to 9998, or `_NO_DAY`."""
     year = digits(data, at, 4)
     if data[at + 4] != 0x2D or data[at + 7] != 0x2D or year < 2 or year > 9998:
         return _NO_DAY
@@ -79,8 +79,8 @@ def day(data: Bytes, at: int) -> int:
 
 
 def date(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Days since 1970 of the string whose first quote is before `at`, and the place behind its last
-    quote (-1: doubt)."""
+    """Return the days since 1970 of a date in a string, and the place behind the last quote (-1:
+    doubt). The first quote is before `at`."""
     if end - at < 11 or data[at + 10] != 0x22:
         return 0, -1
     found = day(data, at)
@@ -88,8 +88,8 @@ def date(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def moment(data: Bytes, at: int, end: int, zoned: int) -> tuple[int, int]:
-    """Microseconds since 1970 of the string whose first quote is before `at`, and the place behind
-    its last quote (-1: doubt)."""
+    """Return the microseconds since 1970 of a time in a string, and the place behind the last quote
+    (-1: doubt). The first quote is before `at`."""
     if end - at < 20 or (data[at + 10] != 0x54 and data[at + 10] != 0x20):
         return 0, -1
     found = day(data, at)

@@ -12,10 +12,10 @@ _LEVELS_MAX, _NUMBER_BYTES_MAX, _SCALE_MAX, _DIGITS_MAX = 60, 60, 200, 18
 _NULL, _TRUE, _FALSE = 0x6C6C756E, 0x65757274, 0x736C6166
 """The first four bytes of each word, in little-endian order."""
 NAMES_MAX = 200
-"""Limit of the names that are compared with later names of their objects, at once."""
+"""Maximum number of names that wait for a comparison with later names of their objects."""
 PLACES = 1 + 2 * NAMES_MAX + _LEVELS_MAX
-"""Size of `places`: the number of names, the begin and end of each, and the number of names that
-were there before each level."""
+"""Size of `places`, which has the number of names, the begin and end of each name, and the number
+of names before each level."""
 
 Bytes: TypeAlias = Sequence[int]
 Filled: TypeAlias = Any
@@ -221,8 +221,8 @@ def name_end(data: Bytes, at: int, end: int) -> int:
 
 
 def is_new(data: Bytes, begin: int, end: int, places: Filled, first: int) -> bool:
-    """Return True if the names from number `first` on differ from the one at `begin`, and note it.
-    Return False if there are too many names, too."""
+    """Return True if all names from number `first` on differ from the name at `begin`, and note
+    this name. Return False for a repeated name, and if there are too many names."""
     count = places[0]
     if count == NAMES_MAX:
         return False
@@ -240,8 +240,8 @@ def is_new(data: Bytes, begin: int, end: int, places: Filled, first: int) -> boo
 
 
 def named(data: Bytes, at: int, end: int, places: Filled, first: int) -> int:
-    """The end of a new name with its colon, or -1. The object has the names from number `first`
-    on."""
+    """Return the end of a new name with its colon, or -1. The names from number `first` on are
+    those of the object."""
     at = space(data, at, end)
     if at >= end or data[at] != 0x22:
         return -1
@@ -253,8 +253,8 @@ def named(data: Bytes, at: int, end: int, places: Filled, first: int) -> int:
 
 
 def skipped(data: Bytes, at: int, end: int, out: Filled, places: Filled) -> int:
-    """The end of the value at `at`, or -1. Nothing is written to `out`. Names inside the value are
-    forgotten."""
+    """Return the end of the value at `at`, or -1. Nothing is written to `out`. Names inside the
+    value are forgotten."""
     objects, levels = 0, 0
     bases = 1 + 2 * NAMES_MAX
     while True:
@@ -307,8 +307,9 @@ def skipped(data: Bytes, at: int, end: int, out: Filled, places: Filled) -> int:
 
 
 def exact(data: Bytes, at: int, end: int, scale: int, bound: int) -> tuple[int, int]:
-    """A number, or a string with a number, times 10**`scale`, and the place behind it. The place
-    is -1 for doubt, also if the product is not whole, or not less than `bound` (at most 10**18)."""
+    """Return a number, or the number in a string, times 10**`scale`, and the place behind it. The
+    place is -1 for doubt, also if the product is not whole, or not between -`bound` and `bound`.
+    `bound` is at most 10**18."""
     is_quoted = data[at] == 0x22
     if is_quoted:
         at += 1

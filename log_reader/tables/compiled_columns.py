@@ -1,7 +1,7 @@
-"""JSON values of many records become typed columns at once, by compiled code.
+"""Compiled code converts the JSON values of many records into typed columns at once.
 
-Invariant: in a row without doubt, each column is what `conversions.converter` makes of the same
-value. Doubtful rows are for the conversions, which also know the reasons of dead letters.
+Invariant: in a row that is not doubtful, each column equals the result of `conversions.converter`
+for the same value. The conversions judge doubtful rows, and give the reasons of dead letters.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,18 +46,18 @@ from bucketlog.log_reader.tables.conversions import (
 from bucketlog.log_reader.tables.json_text import BadValueError, parse_value
 
 PROCESS = DecoderChoice(20_000)
-"""The choice of this process. Compiling takes as long as some 20,000 conversions one by one."""
+"""The choice of this process. Compiling takes as long as about 20,000 conversions one by one."""
 Doubts = NDArray[np.bool_]
 Finish = Callable[[pa.Array, Doubts], pa.Array]
-"""Makes the column of a field from what the kernel decoded, and marks more doubtful rows."""
+"""Makes the column of a field from the kernel's column, and marks more doubtful rows."""
 _NO_VALUE = pa.Array.from_buffers(
     pa.binary(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"{}")]
 )[0]
 _FLOAT_MAX, _FLOAT_NORMAL_MIN = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 _SCALE_MAX = 9
-"""The kernel's decimals then have at least as many digits before the point."""
+"""Maximum scale of decimals for the kernel. Of 18 digits, at least 9 are before the point."""
 _BITS_BEHIND_FLOAT = (1 << 29) - 1
-"""Bits that a double has, and a float does not have."""
+"""The bits of a double that a float does not have."""
 _TIE = 1 << 28
 
 
@@ -68,21 +68,21 @@ class _Field(NamedTuple):
 
 @dataclass(frozen=True)
 class CompiledColumns:
-    """The columns of a table's fields."""
+    """Decodes JSON values into the columns of a table's fields."""
 
     layout: Layout
     finishers: Sequence[Finish]
 
     @classmethod
     def of(cls, fields: pa.Schema, times: TimeRules) -> "CompiledColumns | None":
-        """Return None if the kernel cannot decode objects with these fields."""
+        """Return a decoder, or None if the kernel cannot decode objects with these fields."""
         found = [_field(each.name, each.type, times) for each in fields]
         layout = Layout.of([each.field for each in found])
         return None if layout is None else cls(layout, [each.finish for each in found])
 
     def columns(self, values: pa.Array, choice: DecoderChoice) -> ParsedValues | None:
         """Return columns and doubtful rows of `values` (binary). The columns are null where a value
-        is null. Return None if these values are not to be decoded by compiled code."""
+        is null. Return None if compiled code is not to decode these values."""
         if not len(values) or not choice.compiles(len(values)) or not can_compile():
             return None
         given = pc.fill_null(values, _NO_VALUE) if values.null_count else values
@@ -124,7 +124,7 @@ def _same(column: pa.Array, doubts: Doubts) -> pa.Array:
 
 
 def _doubt(column: pa.Array, doubts: Doubts, is_doubtful: NDArray[np.bool_]) -> None:
-    """Mark doubtful values, except nulls, whose bytes mean nothing."""
+    """Mark doubtful values. Nulls are not marked, because their bytes have no meaning."""
     if is_doubtful.any():
         validity = column.buffers()[0]
         if validity is not None:
@@ -146,7 +146,8 @@ def _narrow(kind: pa.DataType) -> Finish:
 
 
 def _float(column: pa.Array, doubts: Doubts) -> pa.Array:
-    """A double that is halfway between two floats may itself be rounded, so it is doubtful."""
+    """Make floats from doubles. A double halfway between two floats is doubtful, because it may
+    already be rounded."""
     reals = np.frombuffer(column.buffers()[1], np.float64, len(column))
     size = np.abs(reals)
     is_tie = reals.view(np.int64) & _BITS_BEHIND_FLOAT == _TIE
@@ -181,7 +182,7 @@ def _since_epoch(kind: pa.TimestampType, scale: int, allowed: range) -> Finish:
 
 
 def _converted(kind: pa.DataType, convert: Convert) -> Finish:
-    """Of a type that the kernel does not know: one value after another."""
+    """Convert values of a type that the kernel does not know, one after another."""
 
     def finish(column: pa.Array, doubts: Doubts) -> pa.Array:
         found: list[Any] = []

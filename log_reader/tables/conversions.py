@@ -49,7 +49,7 @@ _FLOAT_MAX = _FLOAT.unpack(b"\xff\xff\x7f\x7f")[0]
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """How numbers become timestamps. `epoch_units` are by field path, as in `order.at`;
+    """Rules by which numbers become timestamps. `epoch_units` are by field path, as in `order.at`;
     `epoch_unit` is for all other fields. Without a unit, a number is refused. A number is also
     refused if the time is before `earliest` or not before `latest`: then the unit is probably
     another one."""
@@ -115,7 +115,7 @@ def _simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
 
 
 def epoch_bounds(times: TimeRules) -> range:
-    """The microseconds since 1970 that a number may mean."""
+    """Return the range of microseconds since 1970 that timestamps in numbers may have."""
     return range(_micros(times.earliest), _micros(times.latest))
 
 
@@ -272,7 +272,7 @@ def _timestamp(
 
 
 def _moment(text: str, path: str, *, in_zone: bool) -> datetime:
-    """By RFC 3339; a timestamp without a zone is UTC in a column that has one."""
+    """Parse a time by RFC 3339; a timestamp without a zone is UTC in a column that has one."""
     found = _TIMESTAMP.fullmatch(text)
     if not found:
         raise BadValueError(

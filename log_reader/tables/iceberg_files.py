@@ -126,13 +126,14 @@ def _written(
 
 
 def _only_partition(metadata: TableMetadata, rows: pa.Table) -> PartitionKey | None:
-    """The partition of all rows, or None if they have several, or the table has no partitions."""
+    """Return the partition of all rows. Return None if the rows have several partitions, or if the
+    table has no partitions."""
     spec, schema = metadata.spec(), metadata.schema()
     values: list[PartitionFieldValue] = []
     for each in spec.fields:
         name = schema.find_column_name(each.source_id)
         if name not in rows.column_names:
-            return None  # a field of a structure
+            return None  # a field of a struct
         kind = schema.find_field(each.source_id).field_type
         found = pc.unique(each.transform.pyarrow_transform(kind)(rows.column(name)))
         if len(found) != 1:
@@ -144,7 +145,7 @@ def _only_partition(metadata: TableMetadata, rows: pa.Table) -> PartitionKey | N
 def _files_of(
     metadata: TableMetadata, rows: pa.Table, io: FileIO, partition: PartitionKey
 ) -> Iterable[DataFile]:
-    """Write rows of one partition. PyIceberg would copy them twice to split them."""
+    """Write rows of one partition, without PyIceberg's split, which would copy the rows twice."""
     schema = pyarrow_to_schema(
         rows.schema,
         name_mapping=metadata.schema().name_mapping,

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 PROPERTY = "bucketlog.ingest"
 COMMIT_TRIES_MAX = 20
-"""Of one batch: a try is lost to each commit of others, such as maintenance."""
+"""Maximum number of tries for one batch. A commit of others, such as maintenance, costs a try."""
 _BACKOFF = Backoff(50, 2_000, jitter=0.5)
 
 
@@ -53,7 +53,7 @@ class StoredCommit(Commit):
 
 
 class _Told(BaseModel):
-    """What a table says of its ingests."""
+    """The properties of a table about its ingests."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -125,7 +125,7 @@ class IcebergTable:
 
 
 def commit_tries(random: Random, sleep: Callable[[float], None]) -> Iterator[int]:
-    """The numbers of `COMMIT_TRIES_MAX` tries, with a pause before each but the first."""
+    """Yield the numbers of `COMMIT_TRIES_MAX` tries, with a pause before each later try."""
     pauses_s = _BACKOFF.pauses_s(random)
     for tried in range(COMMIT_TRIES_MAX):
         if tried:
@@ -134,7 +134,7 @@ def commit_tries(random: Random, sleep: Callable[[float], None]) -> Iterator[int
 
 
 def once_only(table: Table) -> Table:
-    """`table`, whose next commit is tried once, on the snapshot that it was loaded with."""
+    """Return `table`, whose next commit is tried once, on the snapshot that `table` has now."""
     once = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
     table.metadata = table.metadata.model_copy(update={"properties": once})
     return table
@@ -192,7 +192,7 @@ def _was_rolled_back(
 
 
 def _ancestors(metadata: TableMetadata) -> Iterator[Snapshot]:
-    """From the current snapshot back, as far as snapshots have not expired."""
+    """Yield snapshots from the current one back, as far as snapshots have not expired."""
     snapshots = {each.snapshot_id: each for each in metadata.snapshots}
     at = metadata.current_snapshot()
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""What the log holds as a run of an ingest begins, and whether a stretch of it has records."""
+"""The log that an ingest reads: its content when a run begins, and the plans of its stretches."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,14 +32,14 @@ _OWN_OPTIONS = {
     "topicids": "--topics",
     "failondataloss": "--fail-on-data-loss",
 }
-"""What the ingest itself says to the source, and what says it to the ingest."""
+"""Options that the ingest itself sets, each with the option of the ingest."""
 
 
 class IngestedLog:
     """The source of an ingest. `options` are the source's, without a selection and without
-    `failOnDataLoss`: what is planned is read whole, or the batch fails.
+    `failOnDataLoss`: a planned stretch is read whole, or the batch fails.
 
-    The bucket is opened when it is needed. Until `close`, each footer of a log segment is read
+    The bucket is opened at its first use. Until `close`, the footer of each log segment is read
     once.
     """
 
@@ -107,13 +107,13 @@ class IngestedLog:
     def plan(
         self, options: ReadOptions, *, cores: Callable[[], int]
     ) -> list[tuple[TaskPiece, ...]]:
-        """The tasks of a stretch whose parsed options are given, as `plan_batch` makes them."""
+        """Return the tasks of the stretch that `options` describe, as `plan_batch` makes them."""
         bucket, follower = self._opened()
         return plan_batch(bucket, options, cores=cores, snapshot=follower.read())
 
     def has_records(self, options: ReadOptions, tasks: Iterable[Sequence[TaskPiece]]) -> bool:
-        """Whether `tasks`, planned with `options`, have a record. Reads until the first one: as a
-        rule a range GET. Raises the errors of `read_planned`."""
+        """Return whether `tasks`, planned with `options`, have a record. Reads until the first
+        record, usually with one range GET. Raises the errors of `read_planned`."""
         bucket, _ = self._opened()
         for pieces in tasks:
             with closing(read_planned(bucket, options, pieces, ["offset"])) as batches:

@@ -58,7 +58,7 @@ def parse_object(value: bytes) -> dict[str, Any]:
 
 
 def parse_value(value: bytes) -> Any:
-    """Return a value inside an object. `value` is JSON with at most some 60 levels. Raises
+    """Parse a value from inside an object. `value` is JSON with at most about 60 levels. Raises
     `BadValueError`."""
     return _DECODER.decode(value.decode("utf-8"))
 

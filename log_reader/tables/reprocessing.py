@@ -1,14 +1,14 @@
-"""Dead letters that fit by now become rows of their table, each once.
+"""Turns dead letters that now fit into rows of their table, each once.
 
-Two tables change, one after the other. First, one commit appends the rows to the first table. It
-also sets the table property `bucketlog.reprocess`, which names the files of the rows. Then one
-commit deletes the dead letters of these rows, and sets the same property of the second table to
-the attempt. So a run that finds different attempts knows that an earlier run ended in between, and
-deletes the dead letters first.
+Two tables change, one after the other. First, one commit appends the rows to the first table. This
+commit also sets the table property `bucketlog.reprocess`, which names the files of the rows. Then
+one commit deletes the dead letters of these rows, and sets the same property of the second table to
+the attempt. If a run finds different attempts, an earlier run ended between the two commits. The
+run then first deletes the dead letters of the earlier run.
 
-Invariants: of two runs at the same time, one commits rows. No dead letter becomes a row if others
-have deleted from the dead letters since they were read. An ingest may commit meanwhile: its
-offsets do not change.
+Invariants: of two runs at the same time, only one commits rows. No dead letter becomes a row if
+others have deleted dead letters since the dead letters were read. An ingest may commit meanwhile:
+its offsets do not change.
 """
 
 import time
@@ -48,27 +48,27 @@ from bucketlog.log_reader.tables.table_target import TableName
 
 PROPERTY = "bucketlog.reprocess"
 LETTERS_MAX = 100_000
-"""Number of dead letters after which rows are committed. Their offsets are in memory."""
+"""Number of dead letters after which a run commits rows. Their offsets are in memory."""
 _CONVERTED_TOGETHER = 10_000
 _PLACE = ("_log_topic", "_log_partition", "_log_offset")
 
 
 class ReprocessConflictError(BucketlogError):
-    """Others changed a table during a run. The run committed nothing since then."""
+    """Others changed a table during a run. The run has committed nothing since that change."""
 
     code = "REPROCESS_CONFLICT"
     retriable = True
 
     def __init__(self, table: str) -> None:
         super().__init__(
-            f"{table} was changed by others while its dead letters were read",
-            remedy="run the command again after the other run or the deletion",
+            f"{table} was changed by others while the dead letters were read",
+            remedy="wait until the other run or the deletion has ended, then run the command again",
         )
 
 
 class ReprocessedRows(BaseModel):
     """The value of the table property: the files of the rows that an attempt appended. Dead letters
-    at the same places are deleted from the table `letters`."""
+    with the same topics, partitions and offsets are deleted from the table `letters`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -79,7 +79,8 @@ class ReprocessedRows(BaseModel):
 
 
 class ReprocessReport(NamedTuple):
-    """`rows` were dead letters before. `left` dead letters still do not fit."""
+    """The result of a run. `rows` counts the dead letters that became rows. `left` counts the dead
+    letters that still do not fit."""
 
     table: str
     dead_letters: str
@@ -89,7 +90,8 @@ class ReprocessReport(NamedTuple):
 
 @dataclass(frozen=True)
 class Reprocessor:
-    """`open_catalog` is called once by each run. `new_id` makes the id of an attempt."""
+    """Turns dead letters into rows. Each run calls `open_catalog` once. `new_id` makes the id of an
+    attempt."""
 
     name: TableName
     open_catalog: Callable[[], Catalog]
@@ -99,9 +101,9 @@ class Reprocessor:
     letters_max: int = LETTERS_MAX
 
     def run(self, shape: RowShape) -> ReprocessReport:
-        """Convert all dead letters again, by `shape`, whose rule for bad records does not count.
-        Raises `ConfigurationError`, `ReprocessConflictError`, `CorruptObjectError` and
-        `BucketError`. Rows that were committed before stay."""
+        """Convert all dead letters again, by `shape`. The rule of `shape` for bad records is
+        ignored. Raises `ConfigurationError`, `ReprocessConflictError`, `CorruptObjectError` and
+        `BucketError`. Rows that were committed before the error stay."""
         maker = RowMaker(replace(shape, bad_records="dead-letter"))
         with catalog_failures(str(self.name)):
             catalog = self.open_catalog()
@@ -120,7 +122,8 @@ class Reprocessor:
         )
 
     def _moved(self, catalog: Catalog, maker: RowMaker) -> int:
-        """Move dead letters that fit, and end soon after `letters_max`. Returns their number."""
+        """Turn dead letters that fit into rows, and end soon after `letters_max` of them. Returns
+        their number."""
         table, letters = (catalog.load_table(each) for each in (self.name.table, self.name.letters))
         snapshot = letters.current_snapshot()
         if snapshot is None:
@@ -168,7 +171,7 @@ class Reprocessor:
             except CommitFailedException:
                 continue
             except Exception:
-                # the answer may be lost, and the commit done
+                # the commit may have succeeded, although its response is lost
                 if reprocessed(catalog.load_table(self.name.table)) == done:
                     return
                 raise
@@ -176,7 +179,7 @@ class Reprocessor:
         raise self._contention(self.name.table)
 
     def _delete_reprocessed(self, catalog: Catalog) -> None:
-        """Delete the dead letters of the last rows, if they are still there."""
+        """Delete the dead letters of the rows that were appended last, if this is not done yet."""
         table = catalog.load_table(self.name.table)
         done = reprocessed(table)
         if done is None:
@@ -190,7 +193,7 @@ class Reprocessor:
                 wanted = at_places(_places(table, done.files))
             try:
                 with warnings.catch_warnings(), once_only(letters).transaction() as change:
-                    warnings.simplefilter("ignore", UserWarning)  # others deleted them all
+                    warnings.simplefilter("ignore", UserWarning)  # others deleted all of them
                     change.delete(wanted, {PROPERTY: done.attempt})
                     change.set_properties({PROPERTY: done.attempt})
             except CommitFailedException:
@@ -200,14 +203,15 @@ class Reprocessor:
 
     def _contention(self, table: str) -> BucketError:
         return BucketError(
-            f"{self.name.catalog}.{table} was changed by others during each of "
+            f"others changed {self.name.catalog}.{table} during each of "
             f"{COMMIT_TRIES_MAX} tries to commit",
             remedy="run the command again when maintenance and other writers are idle",
         )
 
 
 def reprocessed(table: Table) -> ReprocessedRows | None:
-    """Return what the table says of its last reprocessed rows. Raises `CorruptObjectError`."""
+    """Return the table property about the rows that were appended last, or None. Raises
+    `CorruptObjectError`."""
     stored = table.properties.get(PROPERTY)
     try:
         return None if stored is None else ReprocessedRows.model_validate_json(stored)
@@ -229,7 +233,7 @@ def only_appended(letters: Table, since: int) -> bool:
 
 
 def at_places(places: pa.Table) -> BooleanExpression:
-    """An expression for the rows at these places: topic, partition and offset."""
+    """Return an expression for the rows at these places: topic, partition and offset."""
     grouped = places.group_by(list(_PLACE[:2])).aggregate([(_PLACE[2], "list")])
     found: list[BooleanExpression] = [
         And(
@@ -243,7 +247,7 @@ def at_places(places: pa.Table) -> BooleanExpression:
 
 
 def _places(table: Table, files: Sequence[str]) -> pa.Table:
-    """The places of the rows in files of `table`. Raises `CorruptObjectError`."""
+    """Return the places of the rows in files of `table`. Raises `CorruptObjectError`."""
     found = []
     for path in files:
         try:
@@ -254,15 +258,16 @@ def _places(table: Table, files: Sequence[str]) -> pa.Table:
                 path,
                 0,
                 "the file is gone, and the dead letters of its rows are not deleted yet",
-                remedy="delete the dead letters that are also rows of the table, and set the "
-                f"property {PROPERTY} of the dead letters to the attempt of the table's property",
+                remedy="delete the dead letters that are also rows of the table, then set the "
+                f"property {PROPERTY} of the table of dead letters to the attempt that the "
+                "same property of the table names",
             ) from error
     return pa.concat_tables(found)
 
 
 def _batches(letters: Table) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-    """Dead letters as records of the log, with the number of the batch that they came with. Dead
-    letters without a timestamp are left out: they never fit, whatever the schema is."""
+    """Yield dead letters as records of the log, with the number of their ingest's batch. Dead
+    letters without a timestamp are left out, because they do not fit any schema."""
     scan = letters.scan(row_filter=NotNull(term="_log_timestamp"))
     with closing(scan.to_arrow_batch_reader()) as batches:
         for batch in batches:

@@ -107,8 +107,8 @@ class MadeRows(NamedTuple):
 
 
 class RowMaker:
-    """Makes rows of one shape, by compiled code if `choice` says so. Rows that compiled code
-    doubts are converted one by one."""
+    """Makes rows of one shape, with compiled code if `choice` says so. Rows that the compiled code
+    marks as doubtful are converted one by one."""
 
     def __init__(self, shape: RowShape, choice: DecoderChoice = PROCESS) -> None:
         self._shape = shape
@@ -149,8 +149,8 @@ class RowMaker:
     def _typed(
         self, converted: list[list[Any]], sure: ParsedValues | None, doubtful: NDArray[np.int64]
     ) -> list[pa.Array]:
-        """The columns of compiled code, with the values that were converted one by one in the rows
-        `doubtful`."""
+        """Return the columns of the compiled code. The rows `doubtful` have the values that were
+        converted one by one."""
         if sure is not None and not len(doubtful):
             return sure.columns
         made = [
@@ -202,7 +202,7 @@ class RowMaker:
 def _doubtful(
     sure: ParsedValues | None, untimely: Collection[int], count: int
 ) -> NDArray[np.int64]:
-    """The rows that are to be converted one by one, in order."""
+    """Return the indexes of the rows that are to be converted one by one, in order."""
     if sure is None:
         return np.arange(count, dtype=np.int64)
     sure.doubts[list(untimely)] = True

@@ -1,4 +1,4 @@
-"""What a task of an ingest into Iceberg does: pieces of the log become files. Spark-free."""
+"""The work of a task of an ingest into Iceberg: pieces of the log become files. Spark-free."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -59,7 +59,7 @@ class TaskWork:
     def _records(
         self, source: SyncBucket, pieces: Sequence[TaskPiece]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """The records in large batches: each batch costs a millisecond of Python."""
+        """Yield the records in large batches, because each batch costs a millisecond of Python."""
         reads = checked_batches(source, pieces, encryption=self.options.encryption)
         with closing(chunks(reads)) as stored:
             for chunk in stored:

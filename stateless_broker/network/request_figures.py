@@ -22,7 +22,7 @@ OTHER = "other"
 """The reason for connections that were not closed because of a limit, but of a bad request, for
 example."""
 SOFTWARE_MAX = 100
-"""Number of names of client software that are counted each by itself."""
+"""Maximum number of names of client software that are counted separately."""
 SOFTWARE_CHARS_MAX = 60
 _SETTING_AT_END = re.compile(r"\((?:BUCKETLOG_|quota )([A-Za-z_]{1,60})\)$")
 
@@ -50,7 +50,7 @@ class RequestFigures:
         self.slow: Counter[int] = Counter()
         """Slow requests by API key."""
         self.software: Counter[str] = Counter()
-        """Handshakes by the client's software and its version, or OTHER."""
+        """Handshakes by the client's software and its version, or OTHER for further names."""
         self._slow_s = slow_request_ms / 1000 if slow_request_ms else float("inf")
 
     def answered(
@@ -87,7 +87,8 @@ class RequestFigures:
             codes = [each for each in codes if each is not code] if number < len(codes) else ()
 
     def shook_hands(self, name: str, version: str) -> None:
-        """Count an ApiVersions request. A client chooses its name, so names are bounded."""
+        """Count an ApiVersions request. Clients choose the names, so their number and length are
+        bounded."""
         software = f"{name} {version}"
         if len(software) > SOFTWARE_CHARS_MAX or (
             software not in self.software and len(self.software) >= SOFTWARE_MAX

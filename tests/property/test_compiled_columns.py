@@ -1,4 +1,4 @@
-"""Compiled code makes the rows and dead letters of a table that conversions one by one make."""
+"""Compiled code makes the same rows and dead letters as conversions one by one."""
 
 import json
 from datetime import date
@@ -94,7 +94,7 @@ FITTING = {
 
 @st.composite
 def documents(draw: st.DrawFn) -> bytes:
-    """Objects that are mostly valid; sometimes a name is there twice."""
+    """Make objects that are mostly valid. In some objects, a name is repeated."""
     names = draw(st.lists(st.sampled_from(sorted(FITTING)), max_size=6, unique=True))
     if not draw(st.integers(0, 7)):
         names += names[:1]
@@ -115,7 +115,7 @@ def records_of(values: list[bytes | None]) -> pa.RecordBatch:
 def made(
     values: list[bytes | None], rule: BadRecords, choice: DecoderChoice, start: int = 0
 ) -> tuple[str, str] | str:
-    """Rows and dead letters, or the error."""
+    """Return rows and dead letters, or the text of the error."""
     maker = RowMaker(RowShape(FIELDS, times=TIMES, bad_records=rule), choice)
     try:
         found = maker.rows(records_of(values).slice(start))

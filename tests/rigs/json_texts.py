@@ -63,7 +63,7 @@ spaces = st.sampled_from(["", "", "", " ", "\n\t", "\r", "\v", "\u00a0"])
 
 @st.composite
 def written(draw: st.DrawFn, members: Sequence[tuple[str, str]]) -> bytes:
-    """An object with these members. Some objects are damaged."""
+    """Make an object with these members. Some objects are damaged."""
     space = draw(spaces)
     inside = f",{space}".join(
         f"{json.dumps(name, ensure_ascii=draw(st.booleans()))}{space}:{space}{value}"

@@ -98,8 +98,8 @@ def _document(texts: Mapping[str, str]) -> bytes:
 
 
 class Bad(NamedTuple):
-    """A value that does not fit. The dead letter's reason contains `reason`. `number` is that of
-    the value before it was changed. `timestamp_ms` None means an ordinary timestamp."""
+    """A value that does not fit. The dead letter's reason contains `reason`. `number` is the
+    number of the good value that was changed. `timestamp_ms` None means an ordinary timestamp."""
 
     kind: str
     value: bytes

@@ -237,8 +237,8 @@ def _filter_ms(watched: WatchedPage, path: str, text: str) -> float:
 
 
 def _click_ms(watched: WatchedPage, path: str, link: str) -> float:
-    """The time from a click to the first paint of the page that the click opens. The click begins
-    when the browser has it: before, Playwright waits until the link does not move."""
+    """The time from a click to the first paint of the page that the click opens. The time begins
+    when the browser gets the click, because Playwright first waits until the link stops moving."""
     page = watched.open(path)
     before = page.url
     page.evaluate(NOTE_CLICK)

@@ -2,7 +2,7 @@
 
 At full size, from the repository's root: `make prove WHAT=dead-letters`. All good records must be
 in the table once, and all bad ones in the table of dead letters, with their bytes and a reason.
-Then the dead letters are converted again, by a schema with wider types.
+Then the dead letters are converted again, with a schema that has wider types.
 """
 
 import time

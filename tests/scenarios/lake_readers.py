@@ -156,7 +156,7 @@ def by_spark_and_rest_catalog(lake: LakeSession) -> list[Row]:
 
 @contextmanager
 def served_catalog(lake: LakeSession) -> Iterator[str]:
-    """Serve the session's catalog by a process. Yields the address."""
+    """Serve the session's catalog in a separate process. Yields the address."""
     flags = [f"--catalog-property={name}={text}" for name, text in lake.catalog.properties.items()]
     process = subprocess.Popen(
         [*COMMAND, "table", "serve", CATALOG, "--port", "0", *flags],

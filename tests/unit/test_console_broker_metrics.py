@@ -1,4 +1,4 @@
-"""The brokers' metrics on the page Brokers: what a page says, and pages that cannot be read."""
+"""The brokers' metrics on the page Brokers: states, and metrics pages that cannot be read."""
 
 import pytest
 

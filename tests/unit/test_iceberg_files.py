@@ -46,7 +46,7 @@ def rows_of(*days: date | None) -> pa.RecordBatch:
 
 
 def described(files: list[DataFile]) -> list[dict[str, Any]]:
-    """All but names and sizes."""
+    """Return the metadata of the files, without names and sizes of files."""
     names = ["partition", "record_count", "value_counts", "null_value_counts"]
     names += ["lower_bounds", "upper_bounds", "column_sizes", "file_format"]
     return sorted(

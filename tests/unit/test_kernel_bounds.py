@@ -40,7 +40,7 @@ PROGRAM = "from tests.unit.test_kernel_bounds import parse_at_the_end; parse_at_
 
 
 def cut_values() -> Iterator[bytes]:
-    """Beginnings of all values, and values that end in the middle of a character."""
+    """Yield beginnings of all values, and values that end in the middle of a character."""
     for value in VALUES:
         for end in range(len(value)):
             yield value[:end]

@@ -41,7 +41,7 @@ GOOD, WIDE, NOTED, BAD = b'{"id":1}', b'{"id":3000000000}', b'{"id":4e9,"note":"
 
 
 class DiedError(Exception):
-    """The process ends here."""
+    """Error in place of the death of the process."""
 
 
 class Lake:
@@ -107,7 +107,7 @@ class Lake:
         ).run(shape)
 
     def rows(self) -> list[tuple[int, int, Any]]:
-        """Offset, batch and id."""
+        """Return offset, batch and id of each row."""
         found = self.load().scan().to_arrow().sort_by("_log_offset")
         return [tuple(found[name][at].as_py() for name in ("_log_offset", BATCH, "id"))
                 for at in range(found.num_rows)]  # fmt: skip
@@ -182,7 +182,7 @@ def dying(call: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
 def test_a_run_that_died_is_finished(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str, before: bool
 ) -> None:
-    """Before or after each commit; the first run of the deletion has nothing to finish."""
+    """The run dies before or after each commit."""
     with monkeypatch.context() as patch:
         if step == "_append":
             patch.setattr(Reprocessor, step, dying(getattr(Reprocessor, step), before=before))
@@ -214,7 +214,7 @@ def test_a_lost_answer_is_no_failure(lake: Lake, monkeypatch: pytest.MonkeyPatch
 
 
 def changed_before_commit(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
-    """Run `change` once, when the dead letters were read and converted."""
+    """Run `change` once, after the dead letters were read and converted."""
     append = Reprocessor._append
     done: list[bool] = []
 

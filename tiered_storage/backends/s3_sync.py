@@ -1,4 +1,4 @@
-"""S3 and what speaks like it, synchronously, over botocore: Spark executors, the command line.
+"""S3 and compatible stores, synchronously, by botocore: for Spark executors and the command line.
 
 The same requests, answers and errors as `tiered_storage.backends.s3`; only the waiting differs.
 Bodies are joined before they are sent: nobody produces through here.
@@ -115,5 +115,6 @@ class SyncS3Bucket:
 
 @cache
 def _loader() -> Loader:
-    """The models of AWS's APIs. Reading the models takes most of the time to make a client."""
+    """Return the loader of the models of AWS's APIs. Clients share the loader, because reading the
+    models takes most of the time to make a client."""
     return create_loader()
