@@ -207,7 +207,7 @@ def run(folder: Path, records: int, warm_records: int) -> tuple[dict[str, Any], 
     }
     differences = [] if tables["bucketlog"] == tables["spark"] else [f"the tables differ: {tables}"]
     if tables["bucketlog"]["rows"] != records:
-        differences.append(f"{tables['ours']['rows']} rows, {records} records were sent")
+        differences.append(f"{tables['bucketlog']['rows']} rows, {records} records were sent")
     return figures, differences
 
 
