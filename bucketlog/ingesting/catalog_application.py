@@ -167,7 +167,10 @@ def _read(path: str, get: Answer, head: Answer) -> list[Route]:
 
 
 def _levels(text: str) -> Name:
-    return tuple(text.split(SEPARATOR)) if text else ()
+    levels = tuple(text.split(SEPARATOR)) if text else ()
+    if not all(each.strip() for each in levels):
+        raise HTTPException(400, "a level of the namespace is empty")
+    return levels
 
 
 def _paged(request: Request, name: str, rows: Sequence[Any]) -> Response:

@@ -89,6 +89,13 @@ def test_unknown_names_have_the_errors_of_the_specification(
         assert client.head(path).status_code == 404
 
 
+@pytest.mark.parametrize("name", ["%1F", "db%1F", "%20", "db%1F%1Fdeep"])
+def test_empty_levels_of_a_namespace_are_refused(client: TestClient, name: str) -> None:
+    for path in (f"namespaces/{name}", f"namespaces/{name}/tables", f"namespaces?parent={name}"):
+        answer = client.get(f"/v1/{path}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, 400), path
+
+
 def test_names_that_exist(client: TestClient) -> None:
     assert client.head(TABLE).status_code == 204
     assert client.head("/v1/namespaces/db").status_code == 204
