@@ -38,7 +38,7 @@ def prove_console_scale(short: bool) -> Figures:
         small = console_scale(topics=200, segments=500, tail=50)
         return asdict(small) | {"tailing": asdict(console_tailing(Store.FILE, turns=1, phase_s=3))}
     figures = console_scale(topics=10_000, segments=100_000, tail=1_000)
-    tailing = console_tailing(Store.MINIO, turns=5, phase_s=20)
+    tailing = console_tailing(Store.MINIO, turns=9, phase_s=20)
     found: Figures = asdict(figures) | {"tailing": asdict(tailing)}
     problems = [
         f"{what}: {value_ms} ms"

@@ -25,6 +25,9 @@ BROKERS = 2
 TOPIC, PARTITIONS = "tailed", 4
 READERS = 10
 LIVE_S = 2.0
+BURST_PAUSE_S = 0.05
+"""The pause of the load between bursts of 40 records: some 800 records a second. A load at full
+speed keeps both cores busy, and then any process beside the brokers delays acknowledgements."""
 BYSTANDER_TOPIC = "beside"
 
 
@@ -84,6 +87,7 @@ def console_tailing(store: Store, *, turns: int, phase_s: float) -> TailingFigur
         load = Load("p", cluster.bootstrap, History(), topic=TOPIC, partitions=PARTITIONS)
         load.start()
         load.wait_for(1_000)
+        load.slow_down(BURST_PAUSE_S)
         log_file = Path(folder) / "console.log"
         with (
             console_process(
