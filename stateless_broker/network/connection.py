@@ -63,18 +63,15 @@ class Connection(asyncio.BufferedProtocol):
         self.changes = UnsettledChanges()
         self._others = 0
         self._held: ResponseSlot | None = None
-        self._has_begun = False
-        self._waits_for_turn = False
-        self._reading = True
-        self._client_reads = True
+        self._has_begun = self._waits_for_turn = False
+        self._reading = self._client_reads = True
         self._hears_of_each_byte = False
         """Whether writing pauses at the first unsent byte, and resumes when all bytes are sent."""
         self._written_bytes = 0
         self._leases: list[AnswerLease] = []
         """Leases of responses that the kernel has not taken completely."""
         self._mute = Mute(now_s, self._take_frames)
-        self._closing = False
-        self._ended = False
+        self._closing = self._ended = False
         self._flush_is_due = False
         self._waiting: set[asyncio.Task[None]] = set()
         self.active_s = now_s()
@@ -147,6 +144,10 @@ class Connection(asyncio.BufferedProtocol):
         self._client_reads = True
         self._give_back()
         self._take_frames()
+
+    def shook_hands(self, name: str, version: str) -> None:
+        """Count the software that the client has named."""
+        self.service.figures.shook_hands(name, version)
 
     # Frames ----------------------------------------------------------------------------------
 

@@ -353,8 +353,8 @@ class Dispatcher:
     async def _api_versions(self, request: Request, message: ApiVersionsRequest) -> WrittenResponse:
         body, error = self._own_versions.answer(request.header.api_version, message)
         if error is ErrorCode.none and request.header.api_version >= NAMES_FROM:
-            figures = request.connection.service.figures
-            figures.shook_hands(message.client_software_name, message.client_software_version)
+            names = message.client_software_name, message.client_software_version
+            request.connection.shook_hands(*names)
         return WrittenResponse(body, (error,))
 
 

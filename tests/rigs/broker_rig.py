@@ -123,6 +123,9 @@ class Client:
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         self._waiting.add(task)
 
+    def shook_hands(self, name: str, version: str) -> None:
+        pass
+
     def go(self) -> None:
         """It does not wait for its answers any more."""
         for task in self._waiting:

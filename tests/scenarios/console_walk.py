@@ -78,7 +78,8 @@ def check_groups(watched: WatchedPage, digest: LogDigest) -> None:
 
 
 def accessibility(page: Page) -> Iterator[str]:
-    """The serious findings of axe-core."""
+    """The serious findings of axe-core. A page has its colours when its style sheet is loaded."""
+    page.wait_for_load_state("load")
     found = Axe().run(page)
     for violation in found.response["violations"]:
         if violation["impact"] in SERIOUS:

@@ -24,6 +24,7 @@ from bucketlog.log_reader.tables.progress import (
     Commit,
     CommitContentionError,
     IngestConflictError,
+    TargetState,
     TopicEnds,
 )
 
@@ -63,8 +64,9 @@ class Ingest:
         writer.add(rows)
         return [unpacked_file(packed_file(file)) for file in writer.finish()]
 
-    def batch(self) -> int:
-        standing = self.table.base().standing
+    def batch(self, standing: TargetState | None = None) -> int:
+        """Commit the batch after `standing`, by default after the table's last batch."""
+        standing = standing or self.table.base().standing
         batch = standing.next_batch
         self.attempts += 1
         commit = Commit(
@@ -79,9 +81,9 @@ class Ingest:
     def run(self) -> list[int]:
         """Until all batches are committed, by whomever; the batches of this one."""
         mine: list[int] = []
-        while self.table.base().standing.next_batch <= BATCHES:
+        while (standing := self.table.base().standing).next_batch <= BATCHES:
             try:
-                mine.append(self.batch())
+                mine.append(self.batch(standing))
             except (IngestConflictError, CommitContentionError):
                 self.conflicts += 1
         return mine

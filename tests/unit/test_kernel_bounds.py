@@ -66,7 +66,7 @@ def parse_at_the_end() -> None:
             pa.Array.from_buffers(pa.binary(), 1, [None, ends, data]), compiled.layout
         )
         assert parsed.doubts[0], value
-    print("done")
+    sys.stdout.write("done\n")
 
 
 def test_no_byte_behind_a_value_is_read(components: Components) -> None:
