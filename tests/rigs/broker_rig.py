@@ -115,6 +115,7 @@ class Client:
     host, listener = "127.0.0.1", "PLAINTEXT"
     payer = host
     login, principal, muted_ms, is_gone = None, ANONYMOUS, 0, False
+    shook_hands = staticmethod(lambda name, version: None)
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Task[None]] = set()
@@ -122,9 +123,6 @@ class Client:
 
     def give_up_with_client(self, task: asyncio.Task[None]) -> None:
         self._waiting.add(task)
-
-    def shook_hands(self, name: str, version: str) -> None:
-        pass
 
     def go(self) -> None:
         """It does not wait for its answers any more."""
