@@ -159,7 +159,7 @@ def _commit(table: Table, files: Sequence[DataFile], commit: Commit) -> None:
 def standing_of(name: str, metadata: TableMetadata) -> TargetState:
     """Where an ingest continues the table `name`. Raises `ConfigurationError` if the table has
     rows and tells no offsets, and `CorruptObjectError` for offsets that do not parse."""
-    ancestors = list(_ancestors(metadata))
+    ancestors = list(ancestors_of(metadata))
     told = _told(name, metadata, ancestors)
     if told.by_ancestor is not None:
         return TargetState(told.by_ancestor)
@@ -191,7 +191,7 @@ def _was_rolled_back(
     return any((each.sequence_number or 0) < stored.sequence_number for each in ancestors)
 
 
-def _ancestors(metadata: TableMetadata) -> Iterator[Snapshot]:
+def ancestors_of(metadata: TableMetadata) -> Iterator[Snapshot]:
     """Yield snapshots from the current one back, as far as snapshots have not expired."""
     snapshots = {each.snapshot_id: each for each in metadata.snapshots}
     at = metadata.current_snapshot()

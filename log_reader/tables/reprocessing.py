@@ -35,7 +35,12 @@ from bucketlog.log_format.errors import BucketError, BucketlogError, CorruptObje
 from bucketlog.log_reader.tables.catalog_failure import catalog_failures
 from bucketlog.log_reader.tables.iceberg_files import TableFiles
 from bucketlog.log_reader.tables.iceberg_schema import prepared_table
-from bucketlog.log_reader.tables.iceberg_table import COMMIT_TRIES_MAX, commit_tries, once_only
+from bucketlog.log_reader.tables.iceberg_table import (
+    COMMIT_TRIES_MAX,
+    ancestors_of,
+    commit_tries,
+    once_only,
+)
 from bucketlog.log_reader.tables.rows import (
     BATCH,
     DAY,
@@ -223,13 +228,12 @@ def reprocessed(table: Table) -> ReprocessedRows | None:
 
 def only_appended(letters: Table, since: int) -> bool:
     """Return True if all snapshots after the snapshot `since` only appended files."""
-    at = letters.current_snapshot()
-    while at is not None and at.snapshot_id != since:
-        if at.summary is None or at.summary.operation is not Operation.APPEND:
+    for each in ancestors_of(letters.metadata):
+        if each.snapshot_id == since:
+            return True
+        if each.summary is None or each.summary.operation is not Operation.APPEND:
             return False
-        parent = at.parent_snapshot_id
-        at = None if parent is None else letters.snapshot_by_id(parent)
-    return at is not None
+    return False
 
 
 def at_places(places: pa.Table) -> BooleanExpression:
