@@ -29,6 +29,11 @@ def in_address(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def is_local(host: str) -> bool:
+    """Whether only clients on this machine reach a server that listens on `host`."""
+    return in_address(host) in LOCAL_NAMES
+
+
 def listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address. Raises `ConfigurationError` if the address cannot
     be used."""

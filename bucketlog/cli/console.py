@@ -10,6 +10,7 @@ from bucketlog.cli.options import BucketUrl, EncryptionKeyFile, SafetyAgeMs, saf
 from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
 from bucketlog.cli.security import given_client_config, given_security, secured
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.local_server import is_local
 from bucketlog.terminal import note, say
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def console(
     from bucketlog.console.serving import serve_console
     from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
-    if host not in ("127.0.0.1", "::1", "localhost"):
+    if not is_local(host):
         can = "read and change" if changes else "read"
         note(f"everyone who reaches {host}:{port} can {can} this log: the pages have no login")
     if host in ("0.0.0.0", "::") and not allowed_host:

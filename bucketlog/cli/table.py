@@ -16,6 +16,7 @@ from bucketlog.cli.signals import sigterm_interrupts
 from bucketlog.log_format.durations import parse_duration_ms
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
+from bucketlog.log_format.local_server import is_local
 from bucketlog.terminal import Output, counted, note, say, say_json
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def serve(
     from bucketlog.log_reader.tables.catalog import open_catalog
     from bucketlog.log_reader.tables.catalog_failure import catalog_failures
 
-    if host not in ("127.0.0.1", "::1", "localhost"):
+    if not is_local(host):
         note(f"there is no login: everyone who reaches {host}:{port} can list these tables")
     with catalog_failures(catalog):
         opened = open_catalog(catalog, pairs("--catalog-property", catalog_property or []))
