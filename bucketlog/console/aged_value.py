@@ -94,7 +94,7 @@ class AgedValue(Generic[T]):
                 made_now = self._made_now = self._begun(make)
         known = last if last is not None and last.is_value else None
         patience_ms = inf if is_patient else self._patience_ms
-        if not is_patient and known is not None and known.took_ms > patience_ms:
+        if known is not None and known.took_ms > patience_ms:
             return known.value()
         try:
             is_made = waiting.wait(made_now, patience_ms / 1000)

@@ -160,10 +160,7 @@ def catalog_application(catalog: Catalog, *, hosts: Sequence[str]) -> Starlette:
 
 
 def _read(path: str, get: Answer, head: Answer) -> list[Route]:
-    async def either(request: Request) -> Response:
-        return await (head if request.method == "HEAD" else get)(request)
-
-    return [Route(path, either, methods=["GET", "HEAD"])]
+    return [Route(path, head, methods=["HEAD"]), Route(path, get, methods=["GET"])]
 
 
 def _levels(text: str) -> Name:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
-from bucketlog.log_format.arrow_building import number_array, numbers_of
+from bucketlog.log_format.arrow_building import binary_array, number_array, numbers_of
 from bucketlog.log_format.json_values.compiled_values import (
     DECIMAL_DIGITS_MAX,
     JsonField,
@@ -50,9 +50,7 @@ PROCESS = DecoderChoice(20_000)
 Doubts = NDArray[np.bool_]
 Finish = Callable[[pa.Array, Doubts], pa.Array]
 """Makes the column of a field from the kernel's column, and marks more doubtful rows."""
-_NO_VALUE = pa.Array.from_buffers(
-    pa.binary(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32)), pa.py_buffer(b"{}")]
-)[0]
+_NO_VALUE = binary_array([b"{}"])[0]
 _FLOAT_MAX, _FLOAT_NORMAL_MIN = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 _SCALE_MAX = 9
 """Maximum scale of decimals for the kernel. Of 18 digits, at least 9 are before the point."""
@@ -87,12 +85,11 @@ class CompiledColumns:
             return None
         given = pc.fill_null(values, _NO_VALUE) if values.null_count else values
         parsed = parse_values(given, self.layout)
-        doubts = parsed.doubts.copy()
         columns = [
-            finish(column, doubts)
+            finish(column, parsed.doubts)
             for finish, column in zip(self.finishers, parsed.columns, strict=True)
         ]
-        return ParsedValues(columns, doubts)
+        return ParsedValues(columns, parsed.doubts)
 
 
 def _field(name: str, kind: pa.DataType, times: TimeRules) -> _Field:
