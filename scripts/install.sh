@@ -69,13 +69,9 @@ new_enough_terraform() {
         echo "$path"
 }
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    else
-        sudo -n "$@"
-    fi
-}
+# Words, not a function: `timeout` can run only programs.
+as_root=(env)
+[ "$(id -u)" = 0 ] || as_root=(sudo -n)
 
 may_use_apt() {
     command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
@@ -117,8 +113,8 @@ install_redis-tls() {
 
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
-    logged as_root apt-get install -y "$1" ||
-        { logged as_root apt-get update && logged as_root apt-get install -y "$1"; }
+    logged "${as_root[@]}" apt-get install -y "$1" ||
+        { logged "${as_root[@]}" apt-get update && logged "${as_root[@]}" apt-get install -y "$1"; }
 }
 
 # Unpacked, not installed: the package would start a server.
@@ -140,7 +136,7 @@ install_prometheus() {
 }
 
 fetch_package() {
-    logged apt-get download "$1" || { logged as_root apt-get update && logged apt-get download "$1"; }
+    logged apt-get download "$1" || { logged "${as_root[@]}" apt-get update && logged apt-get download "$1"; }
 }
 
 install_minio() { go_build minio github.com/minio/minio "$minio_version" "$minio_sum" .; }
