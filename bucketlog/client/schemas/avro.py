@@ -8,7 +8,14 @@ from typing import Any, Generic, TypeVar, cast
 
 from bucketlog.client.formats import accepted_class, first_line, type_mismatch, type_name
 from bucketlog.client.schemas.avro_data import AvroValueEncoder
-from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of
+from bucketlog.client.schemas.avro_decimals import with_exact_decimals
+from bucketlog.client.schemas.avro_kinds import (
+    ParsedSchema,
+    kind_of,
+    named_within,
+    nodes_within,
+    parts_of,
+)
 from bucketlog.client.schemas.avro_reading import AvroValueDecoder, SchemaResolution
 from bucketlog.client.schemas.avro_types import derive
 from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
@@ -215,7 +222,7 @@ def data_reader(parsed: ParsedSchema, *, with_names: bool = True) -> Callable[[b
     A schema that contains itself is read by fastavro's Python, whose recursion ends in an error:
     deep data would overflow the stack of the compiled reader, and end the process.
     """
-    schema = parsed.schema
+    schema = with_exact_decimals(parsed)
     if _is_recursive(parsed):
         read = needed("fastavro._read_py", "avro").schemaless_reader
     else:
@@ -258,7 +265,7 @@ def _within_bounds() -> Iterator[None]:
 
 
 def _is_recursive(parsed: ParsedSchema) -> bool:
-    inside = {name: _named_within(node, parsed.named) for name, node in parsed.named.items()}
+    inside = {name: named_within(node, parsed.named) for name, node in parsed.named.items()}
     while leaves := [name for name, others in inside.items() if not others & inside.keys()]:
         for name in leaves:
             del inside[name]
@@ -284,36 +291,10 @@ def _may_be_endless(parsed: ParsedSchema) -> bool:
                 return bool(node["size"] == 0)
         return False
 
-    roots = [parsed.schema, *(part for node in named.values() for part in _parts(node))]
+    roots = [parsed.schema, *(part for node in named.values() for part in parts_of(node))]
     return any(
         is_empty(one["items"])
         for root in roots
-        for one in _within(root)
+        for one in nodes_within(root)
         if isinstance(one, dict) and one.get("type") == "array"
     )
-
-
-def _named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
-    """The types, by name, that are in a named one or are referred to there."""
-    parts = [one for inner in _parts(node) for one in _within(inner)]
-    names = [one if isinstance(one, str) else one.get("name", "") for one in parts]
-    return {name for name in names if name in named}
-
-
-def _within(node: Any) -> Iterator[Any]:
-    """Itself and what it is made of, but not what is made of a type that has a name."""
-    if not isinstance(node, list):
-        yield node
-    if not (isinstance(node, dict) and "name" in node):
-        for inner in _parts(node):
-            yield from _within(inner)
-
-
-def _parts(node: Any) -> list[Any]:
-    match node:
-        case list():
-            return node
-        case dict():
-            fields = [field["type"] for field in node.get("fields", ())]
-            return [node[key] for key in ("items", "values") if key in node] + fields
-    return []

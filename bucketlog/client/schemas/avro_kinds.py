@@ -1,6 +1,6 @@
 """What kinds of data an Avro schema speaks of, whoever wrote it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 _KINDS: Mapping[str, str] = {"int": "long", "float": "double", "error": "record"}
@@ -43,3 +43,29 @@ class ParsedSchema(NamedTuple):
 
 def unqualified(name: str) -> str:
     return name.rpartition(".")[2]
+
+
+def named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
+    """The types, by name, that are in a named one or are referred to there."""
+    parts = [one for inner in parts_of(node) for one in nodes_within(inner)]
+    names = [one if isinstance(one, str) else one.get("name", "") for one in parts]
+    return {name for name in names if name in named}
+
+
+def nodes_within(node: Any) -> Iterator[Any]:
+    """Itself and what it is made of, but not what is made of a type that has a name."""
+    if not isinstance(node, list):
+        yield node
+    if not (isinstance(node, dict) and "name" in node):
+        for inner in parts_of(node):
+            yield from nodes_within(inner)
+
+
+def parts_of(node: Any) -> list[Any]:
+    match node:
+        case list():
+            return node
+        case dict():
+            fields = [field["type"] for field in node.get("fields", ())]
+            return [node[key] for key in ("items", "values") if key in node] + fields
+    return []
