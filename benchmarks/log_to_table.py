@@ -47,7 +47,7 @@ def ingest(job: LogJob, processes: TaskProcesses, topic: str, table: str) -> Non
     )
     shape = RowShape(parse_schema(job.schema), bad_records="dead-letter")
     log = IngestedLog(job.bucket_url, [topic], {})
-    LocalIngest(log, ShapedTarget(target, shape), job.processes).run()
+    LocalIngest(log, ShapedTarget(target, lambda: shape), job.processes).run()
 
 
 def main() -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bucketlog.cli.options import BucketUrl, EncryptionKeyFile, SafetyAgeMs, safety_age
-from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
+from bucketlog.cli.registry_flags import (
+    RegistryAuth,
+    RegistryCaFile,
+    ShowingRegistryUrl,
+    registry_login,
+)
 from bucketlog.cli.security import given_client_config, given_security, secured
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.local_server import is_local
@@ -40,15 +45,6 @@ AllowedHosts = Annotated[
         envvar="BUCKETLOG_CONSOLE_ALLOWED_HOST",
         metavar="NAME",
         help="Host name by which browsers may call, as *.example.com; '*': any. Repeatable.",
-    ),
-]
-RegistryUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--registry-url",
-        envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
-        metavar="URL",
-        help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
     ),
 ]
 ConsoleBootstrap = Annotated[
@@ -97,7 +93,7 @@ def console(
     host: Host = "127.0.0.1",
     port: Port = DEFAULT_PORT,
     allowed_host: AllowedHosts = None,
-    registry_url: RegistryUrl = None,
+    registry_url: ShowingRegistryUrl = None,
     registry_auth: RegistryAuth = None,
     registry_ca_file: RegistryCaFile = None,
     bootstrap: ConsoleBootstrap = None,
@@ -108,7 +104,7 @@ def console(
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
     """Show a log in a browser: topics, records, groups, objects and cost. Needs no broker."""
-    from bucketlog.console.registry_processes import RegistryAccess
+    from bucketlog.client.schemas.registry_access import RegistryAccess
     from bucketlog.console.serving import serve_console
     from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 

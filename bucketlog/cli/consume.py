@@ -11,7 +11,12 @@ import typer
 
 from bucketlog.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, Partitions, position
 from bucketlog.cli.record_format import record_format
-from bucketlog.cli.registry_flags import RegistryAuth, RegistryCaFile, registry_login
+from bucketlog.cli.registry_flags import (
+    RegistryAuth,
+    RegistryCaFile,
+    ShowingRegistryUrl,
+    registry_login,
+)
 from bucketlog.cli.security import connected, secured
 from bucketlog.cli.signals import sigterm_interrupts, stops
 from bucketlog.cli.topic_names import known_topic
@@ -41,16 +46,6 @@ class RecordOutput(StrEnum):
     JSON = "json"
     """The same: a line for each record."""
 
-
-RegistryUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--registry-url",
-        envvar="BUCKETLOG_SCHEMA_REGISTRY_URL",
-        metavar="URL",
-        help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
-    ),
-]
 
 Template = Annotated[
     str | None,
@@ -119,7 +114,7 @@ def consume(
     output: Annotated[
         RecordOutput, typer.Option("--output", "-o", help="The value alone, or all of a record.")
     ] = RecordOutput.RAW,
-    registry_url: RegistryUrl = None,
+    registry_url: ShowingRegistryUrl = None,
     registry_auth: RegistryAuth = None,
     registry_ca_file: RegistryCaFile = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,

@@ -19,6 +19,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
 
+RegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--registry-url",
+        envvar=URL_VARIABLE,
+        metavar="URL",
+        help="Address of the schema registry; several: comma-separated.",
+    ),
+]
+ShowingRegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--registry-url",
+        envvar=URL_VARIABLE,
+        metavar="URL",
+        help="Show Avro, Protobuf and JSON of this schema registry as JSON.",
+    ),
+]
 RegistryAuth = Annotated[
     str | None,
     typer.Option(
@@ -39,15 +57,7 @@ RegistryCaFile = Annotated[
     ),
 ]
 _FLAGS: Mapping[str, Any] = {
-    "registry_url": Annotated[
-        str | None,
-        typer.Option(
-            "--registry-url",
-            envvar=URL_VARIABLE,
-            metavar="URL",
-            help="Address of the schema registry; several: comma-separated.",
-        ),
-    ],
+    "registry_url": RegistryUrl,
     "registry_auth": RegistryAuth,
     "registry_ca_file": RegistryCaFile,
 }

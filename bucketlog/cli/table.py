@@ -4,15 +4,15 @@ import os
 import threading
 from contextlib import closing
 from dataclasses import asdict
-from datetime import date
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
 import typer
 
 from bucketlog.cli.options import BucketUrl, OutputFormat
 from bucketlog.cli.signals import sigterm_interrupts
+from bucketlog.cli.table_shape import ShapeFlags, with_shape
 from bucketlog.log_format.durations import parse_duration_ms
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.extras import check_installed
@@ -21,9 +21,7 @@ from bucketlog.terminal import Output, counted, note, say, say_json
 
 if TYPE_CHECKING:
     from bucketlog.ingesting.local_ingest import LocalIngest
-    from bucketlog.log_reader.tables.conversions import TimeRules
     from bucketlog.log_reader.tables.ingest_loop import IngestReport
-    from bucketlog.log_reader.tables.rows import RowShape
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,10 +33,6 @@ DEFAULT_PORT = 8181
 """The usual port of Iceberg REST catalogs."""
 
 Topics = Annotated[str, typer.Option(metavar="LIST", help="Topics, comma-separated.")]
-Schema = Annotated[
-    str,
-    typer.Option(metavar="FIELDS", help="Fields of the values, as 'id string, amount double'."),
-]
 Table = Annotated[
     str, typer.Option("--into", metavar="TABLE", help="Table, as catalog.database.table.")
 ]
@@ -64,28 +58,6 @@ DeadLetters = Annotated[
     typer.Option(
         metavar="TABLE",
         help="Table for dead letters, as database.table; default: TABLE_dead_letters.",
-    ),
-]
-DayFrom = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FIELD",
-        help="Timestamp or date that the day of a row comes from; default: the record's time.",
-    ),
-]
-EpochUnits = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--epoch-unit",
-        metavar="[FIELD=]UNIT",
-        help="Unit of timestamps that are numbers: seconds, milliseconds or microseconds; "
-        "repeatable. Without it, numbers are bad values.",
-    ),
-]
-EpochRange = Annotated[
-    str,
-    typer.Option(
-        metavar="DAY,DAY", help="Earliest and first too late day of timestamps that are numbers."
     ),
 ]
 Processes = Annotated[
@@ -139,17 +111,15 @@ SourceOptions = Annotated[
 
 
 @app.command("run")
+@with_shape
 def run(
+    rows: ShapeFlags,
     bucket: BucketUrl,
     topics: Topics,
-    schema: Schema,
     into: Table,
     catalog_property: Catalog = None,
     bad_records: BadValues = "dead-letter",
     dead_letters: DeadLetters = None,
-    day_from: DayFrom = None,
-    epoch_unit: EpochUnits = None,
-    epoch_range: EpochRange = "1971-01-01,2100-01-01",
     processes: Processes = None,
     max_batch_offsets: BatchOffsets = None,
     allow_data_loss: AllowLoss = False,
@@ -158,7 +128,7 @@ def run(
     option: SourceOptions = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Ingest topics with JSON values into an Iceberg table, each record exactly once.
+    """Ingest topics into an Iceberg table, each record exactly once.
 
     A run begins where the last commit ended, and ends where the log ended when the run began."""
     check_installed("replay", extra="iceberg")
@@ -173,8 +143,8 @@ def run(
     every_s = parse_duration_ms(every) / 1000
     name = TableName.parse(into, dead_letters)
     properties = pairs("--catalog-property", catalog_property or [])
-    shape = row_shape(schema, day_from, time_rules(epoch_unit or [], epoch_range), bad_records)
     names = [topic.strip() for topic in topics.split(",") if topic.strip()]
+    shapes = rows.shapes(names, bad_records)
     log = IngestedLog(bucket, names, pairs("--option", option or []))
     with closing(TaskProcesses(processes or os.cpu_count() or 1)) as running:
         target = TableTarget(
@@ -185,7 +155,7 @@ def run(
         )
         ingest = LocalIngest(
             log,
-            ShapedTarget(target, shape),
+            ShapedTarget(target, shapes),
             running.processes,
             max_batch_offsets or MAX_BATCH_LOG_OFFSETS,
             fail_on_data_loss=not allow_data_loss,
@@ -198,14 +168,12 @@ def run(
 
 
 @app.command("reprocess")
+@with_shape
 def reprocess(
+    rows: ShapeFlags,
     into: Table,
-    schema: Schema,
     catalog_property: Catalog = None,
     dead_letters: DeadLetters = None,
-    day_from: DayFrom = None,
-    epoch_unit: EpochUnits = None,
-    epoch_range: EpochRange = "1971-01-01,2100-01-01",
     output: OutputFormat = Output.TABLE,
 ) -> None:
     """Convert the dead letters of a table again, with another schema or other rules.
@@ -219,8 +187,7 @@ def reprocess(
 
     name = TableName.parse(into, dead_letters)
     properties = pairs("--catalog-property", catalog_property or [])
-    times = time_rules(epoch_unit or [], epoch_range)
-    shape = row_shape(schema, day_from, times, "dead-letter")
+    shapes = rows.shapes((), "dead-letter")
     reprocessor = Reprocessor(
         name,
         lambda: open_catalog(name.catalog, properties),
@@ -228,7 +195,7 @@ def reprocess(
         Random(),
     )
     with sigterm_interrupts():
-        report = reprocessor.run(shape)
+        report = reprocessor.run(shapes())
     if output is not Output.TABLE:
         say_json(report._asdict())
         return
@@ -284,41 +251,6 @@ def _show(report: "IngestReport", output: Output) -> None:
         f"{report.target}: {counted(report.records, 'row')} and {letters} in "
         f"{counted(report.batches, 'batch')}, {report.seconds:.1f} s"
     )
-
-
-def row_shape(
-    schema: str,
-    day_from: str | None,
-    times: "TimeRules",
-    bad_records: Literal["dead-letter", "fail", "null"],
-) -> "RowShape":
-    """Raises `ConfigurationError`."""
-    from bucketlog.log_reader.tables.rows import RowShape
-    from bucketlog.log_reader.tables.schema_text import parse_schema
-
-    return RowShape(parse_schema(schema), day_from, times, bad_records)
-
-
-def time_rules(units: list[str], days: str) -> "TimeRules":
-    """The rules of `--epoch-unit` and `--epoch-range`. Raises `ConfigurationError`."""
-    from bucketlog.log_reader.tables.conversions import TimeRules
-
-    by_field: dict[str, Any] = {}  # TimeRules checks the units
-    for item in units:
-        field, _, unit = item.rpartition("=")
-        if field in by_field:
-            raise ConfigurationError(
-                f"--epoch-unit is given twice for {field or 'all fields'}", remedy="give it once"
-            )
-        by_field[field] = unit
-    try:
-        earliest, latest = map(date.fromisoformat, days.split(","))
-    except ValueError as error:
-        raise ConfigurationError(
-            f"--epoch-range {days[:60]} is not two days",
-            remedy="use two days, as in 1971-01-01,2100-01-01",
-        ) from error
-    return TimeRules(by_field.pop("", None), by_field, earliest, latest)
 
 
 def pairs(flag: str, given: list[str]) -> dict[str, str]:

@@ -3,17 +3,14 @@
 A registry that is slow or hostile ends the first one only, and the schemas are kept in the console.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from math import ceil
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bucketlog.client.schemas.registry import SchemaRegistry
-from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, CA_VARIABLE, URL_VARIABLE
+from bucketlog.client.schemas.registry_access import RegistryAccess
+from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE
 from bucketlog.console.record_values import RecordValues, RegistryLimits
 from bucketlog.console.schema_process import SchemaProcess
 from bucketlog.console.schema_program import DECODE, FETCH
@@ -26,30 +23,6 @@ SPARE_S = 5
 ANSWER_SPARE_BYTES = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryAccess:
-    """The URL, login and certificate authorities of a schema registry. If `auth` (user and
-    password) or `ca_file` is None, the environment's value applies, as in `SchemaRegistry`."""
-
-    url: str
-    auth: tuple[str, str] | None = None
-    ca_file: Path | None = None
-
-    def check(self) -> None:
-        """Check the settings without a request. Raises `ConfigurationError`."""
-        ca_file = None if self.ca_file is None else str(self.ca_file)
-        SchemaRegistry(self.url, auth=self.auth, ca_file=ca_file)
-
-    def environment(self) -> dict[str, str]:
-        """Return the environment variables of a process that sends requests to this registry."""
-        ours = {URL_VARIABLE: self.url}
-        if self.auth is not None:
-            ours[AUTH_VARIABLE] = ":".join(self.auth)
-        if self.ca_file is not None:
-            ours[CA_VARIABLE] = str(self.ca_file)
-        return {**os.environ, **ours}
-
-
 @contextmanager
 def registry_values(
     access: RegistryAccess | None, settings: ConsoleSettings, now_s: Callable[[], float]
@@ -59,7 +32,7 @@ def registry_values(
     if access is None:
         yield None
         return
-    access.check()
+    access.registry()  # raises for wrong settings
     request_s = settings.registry_request_ms_max / 1000
     environment = access.environment()
     common = (str(settings.registry_memory_bytes_max), str(ceil(request_s) + SPARE_S))

@@ -12,6 +12,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
+from bucketlog.client.schemas.registry_access import RegistryAccess
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.broker_metrics import BrokerMetrics
@@ -19,7 +20,7 @@ from bucketlog.console.lag_sampler import LagSampler
 from bucketlog.console.limited_connection import limited_connection
 from bucketlog.console.log_checks import LogChecks
 from bucketlog.console.pages import Console
-from bucketlog.console.registry_processes import RegistryAccess, registry_values
+from bucketlog.console.registry_processes import registry_values
 from bucketlog.console.replay_runs import ReplayLimits, ReplayRuns
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError

@@ -23,24 +23,28 @@ from bucketlog.log_reader.tables.rows import RowShape
 from bucketlog.log_reader.tables.table_target import TableTarget
 
 
-@dataclass(frozen=True)
 class ShapedTarget:
-    """A table with the shape of its rows: the target of a loop."""
+    """A table with the shape of its rows: the target of a loop. Each run calls `shapes` once,
+    because a schema registry may have newer schemas."""
 
-    table: TableTarget
-    shape: RowShape
+    def __init__(self, table: TableTarget, shapes: Callable[[], RowShape]) -> None:
+        self._table = table
+        self._shapes = shapes
+        self._shape: RowShape | None = None
 
     @property
     def name(self) -> str:
-        return self.table.name
+        return self._table.name
 
     def prepare(self) -> TargetState:
-        return self.table.prepare(self.shape)
+        self._shape = self._shapes()
+        return self._table.prepare(self._shape)
 
     def write(
         self, batch: IngestBatch, standing: TargetState, topics: Mapping[str, TopicEnds]
     ) -> WrittenBatch:
-        return self.table.write(batch.options, batch.tasks, self.shape, standing, topics)
+        assert self._shape is not None  # the loop prepares first
+        return self._table.write(batch.options, batch.tasks, self._shape, standing, topics)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from bucketlog.log_reader.tables.json_text import BadValueError, kind_of
 
 EpochUnit: TypeAlias = Literal["seconds", "milliseconds", "microseconds"]
 Convert: TypeAlias = Callable[[Any], Any]
+SimpleConverter: TypeAlias = Callable[[pa.DataType, str, "TimeRules"], Convert]
+"""Returns the conversion of values of a type without members, at a path."""
 
 EPOCH_MICROSECONDS: Mapping[EpochUnit, int] = {
     "seconds": 1_000_000,
@@ -72,23 +74,29 @@ class TimeRules:
             )
 
 
-def converter(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
-    """What converts a JSON value, other than null, at `path` to the Python value of `kind`. Raises
+def converter(
+    kind: pa.DataType, path: str, times: TimeRules, simple: SimpleConverter | None = None
+) -> Convert:
+    """Return the conversion of a value, other than null, at `path` to the Python value of `kind`.
+
+    `simple` converts values of types without members; None: `json_simple`. Raises
     `ConfigurationError` for a type that a table cannot have."""
+    simple = simple or json_simple
     if kinds.is_struct(kind):
-        return _structure(kind, path, times)
+        return _structure(kind, path, times, simple)
     if kinds.is_list(kind):
-        element = nullable(converter(kind.value_type, f"{path}[]", times))
+        element = nullable(converter(kind.value_type, f"{path}[]", times, simple))
         return lambda found: [element(each) for each in _expect(list, found, path)]
     if kinds.is_map(kind):
         if not kinds.is_string(kind.key_type):
             raise _unsupported(kind, path)
-        member = nullable(converter(kind.item_type, f"{path}{{}}", times))
+        member = nullable(converter(kind.item_type, f"{path}{{}}", times, simple))
         return lambda found: [(name, member(each)) for name, each in _object(found, path).items()]
-    return _simple(kind, path, times)
+    return simple(kind, path, times)
 
 
-def _simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
+def json_simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
+    """Return the conversion of a JSON value. Raises `ConfigurationError`."""
     if kinds.is_string(kind):
         return lambda found: _text(found, path)
     if kinds.is_boolean(kind):
@@ -126,14 +134,15 @@ def nullable(convert: Convert) -> Convert:
 
 def _unsupported(kind: pa.DataType, path: str) -> ConfigurationError:
     return ConfigurationError(
-        f"field {path} has the type {kind}, which JSON values cannot become",
+        f"field {path} has the type {kind}, which values cannot become",
         remedy="see the table of conversions in docs/lake.md",
     )
 
 
-def _structure(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
+def _structure(kind: pa.DataType, path: str, times: TimeRules, simple: SimpleConverter) -> Convert:
     members = [
-        (each.name, nullable(converter(each.type, f"{path}.{each.name}", times))) for each in kind
+        (each.name, nullable(converter(each.type, f"{path}.{each.name}", times, simple)))
+        for each in kind
     ]
 
     def convert(found: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ values.
 
 import json
 from collections.abc import Iterable
+from datetime import date, time
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -79,7 +80,7 @@ def _check_nesting(found: dict[str, Any]) -> None:
 
 
 def kind_of(found: object) -> str:
-    """JSON's name for the type of a value."""
+    """Return JSON's name for the type of a value, or a name for a type that JSON lacks."""
     match found:
         case None:
             return "null"
@@ -87,8 +88,12 @@ def kind_of(found: object) -> str:
             return "a boolean"
         case str():
             return "a string"
-        case int() | Decimal():
+        case int() | float() | Decimal():
             return "a number"
+        case bytes():
+            return "bytes"
+        case date() | time():
+            return "a time"
         case list():
             return "an array"
         case _:

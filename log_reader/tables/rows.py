@@ -22,8 +22,9 @@ from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.json_values.compiled_values import ParsedValues
 from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.log_reader.tables.compiled_columns import PROCESS, CompiledColumns
-from bucketlog.log_reader.tables.conversions import Convert, TimeRules, converter, nullable
-from bucketlog.log_reader.tables.json_text import BadValueError, parse_object, shortened
+from bucketlog.log_reader.tables.conversions import Convert, TimeRules, nullable
+from bucketlog.log_reader.tables.json_text import BadValueError, shortened
+from bucketlog.log_reader.tables.value_format import JSON_VALUES, ValueFormat
 
 BadRecords: TypeAlias = Literal["fail", "dead-letter", "null"]
 SOURCE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
@@ -64,12 +65,14 @@ _REMEDY = (
 class RowShape:
     """`day_from`: the field whose day partitions the rows; None is the record's timestamp.
     `bad_records` is the rule for values that do not fit: such a value ends the run, becomes a dead
-    letter, or becomes a row. In this row, fields that do not fit are null."""
+    letter, or becomes a row. In this row, fields that do not fit are null. `values`: the format of
+    the values."""
 
     fields: pa.Schema
     day_from: str | None = None
     times: TimeRules = field(default_factory=TimeRules)
     bad_records: BadRecords = "fail"
+    values: ValueFormat = JSON_VALUES
 
     def __post_init__(self) -> None:
         """Raises `ConfigurationError`."""
@@ -81,7 +84,7 @@ class RowShape:
                     remedy="leave it out, or produce it under another name",
                 )
             taken.add(each.name.lower())
-            converter(each.type, each.name, self.times)
+            self.values.converter(each.type, each.name, self.times)
         if self.day_from is None:
             return
         kinds = {each.name: each.type for each in self.fields}
@@ -107,15 +110,17 @@ class MadeRows(NamedTuple):
 
 
 class RowMaker:
-    """Makes rows of one shape, with compiled code if `choice` says so. Rows that the compiled code
-    marks as doubtful are converted one by one."""
+    """Makes rows of one shape, with compiled code if `choice` says so. Only JSON values have
+    compiled code. Rows that the compiled code marks as doubtful are converted one by one."""
 
     def __init__(self, shape: RowShape, choice: DecoderChoice = PROCESS) -> None:
         self._shape = shape
         self._choice = choice
-        self._compiled = CompiledColumns.of(shape.fields, shape.times)
+        self._read = shape.values.reader()
+        is_json = shape.values == JSON_VALUES
+        self._compiled = CompiledColumns.of(shape.fields, shape.times) if is_json else None
         self._members: list[tuple[str, Convert]] = [
-            (each.name, nullable(converter(each.type, each.name, shape.times)))
+            (each.name, nullable(shape.values.converter(each.type, each.name, shape.times)))
             for each in shape.fields
         ]
 
@@ -167,7 +172,7 @@ class RowMaker:
         if value is None:
             return blank, None
         try:
-            found = parse_object(value)
+            found = self._read(value)
         except BadValueError as error:
             return blank, error.message
         try:

@@ -37,7 +37,8 @@ def run_locally(lake: Lake, max_batch_offsets: int = 1000) -> IngestReport:
     )
     try:
         log = IngestedLog(lake.stored.url, ["orders"], {})
-        target = ShapedTarget(table, RowShape(parse_schema(SCHEMA)))
+        shape = RowShape(parse_schema(SCHEMA))
+        target = ShapedTarget(table, lambda: shape)
         return LocalIngest(log, target, 1, max_batch_offsets).run()
     finally:
         running.close()

@@ -4,21 +4,19 @@ Bytes without a frame stay as they are. Reading alone: nothing is written by it.
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic_core import to_json
 
 from bucketlog.client.lines import JsonText
 from bucketlog.client.schemas.avro import data_reader, parsed_schema
 from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.framing import HEADER_BYTES, read_message_indexes, schema_id_of
+from bucketlog.client.schemas.framing import HEADER_BYTES, schema_id_of
 from bucketlog.client.schemas.newest_entries import keep_newest
-from bucketlog.client.schemas.protobuf import file_of, full_name_at
+from bucketlog.client.schemas.protobuf_messages import RegisteredMessages
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.extras import needed
 
-_BUILT_IN = "google/"
 READERS_MAX = 1000
 
 
@@ -75,62 +73,18 @@ def _avro(schema: SchemaText) -> Callable[[bytes, int], bytes]:
 
 
 def _protobuf(schema: SchemaText) -> Callable[[bytes, int], bytes]:
-    descriptor_pool = needed("google.protobuf.descriptor_pool", "protobuf")
-    factory = needed("google.protobuf.message_factory", "protobuf")
+    messages = RegisteredMessages(schema)
     json_format = needed("google.protobuf.json_format", "protobuf")
-    message = needed("google.protobuf.message", "protobuf")
-    pool = descriptor_pool.DescriptorPool()
-    known: set[str] = set()
-    for name, text in schema.references.items():
-        _add(pool, SchemaText(text, "PROTOBUF"), name, known)
-    file = _add(pool, schema, None, known)
 
     def read(data: bytes, at: int) -> bytes:
-        indexes, begin = read_message_indexes(data, at)
-        name = full_name_at(file, indexes)
-        made = factory.GetMessageClass(pool.FindMessageTypeByName(name))()
+        made = messages.read(data, at)
         try:
-            made.ParseFromString(data[begin:])
             text: str = json_format.MessageToJson(
                 made, indent=None, preserving_proto_field_name=True
             )
-        except (message.DecodeError, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
+            name = made.DESCRIPTOR.full_name
             raise InvalidDataError(f"does not decode as {name}: {error}") from error
         return text.encode()
 
     return read
-
-
-def _add(pool: Any, schema: SchemaText, name: str | None, known: set[str]) -> Any:
-    """The file, in the pool with those that every reader has. Raises `InvalidDataError`."""
-    file = file_of(schema)
-    if file is None:
-        raise InvalidDataError(
-            f"the registry has the Protobuf schema {name or 'of the record'} as text alone",
-            remedy="read the topic with its generated class: registry.protobuf(...)",
-        )
-    if name is not None:
-        file.name = name
-    for imported in file.dependency:
-        if imported.startswith(_BUILT_IN):
-            _add_built_in(pool, imported, known)
-    try:
-        pool.Add(file)
-    except TypeError as error:
-        raise InvalidDataError(f"its Protobuf schema cannot be built: {error}") from error
-    return file
-
-
-def _add_built_in(pool: Any, name: str, known: set[str]) -> None:
-    if name in known:
-        return
-    known.add(name)
-    try:
-        module = import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-    except ModuleNotFoundError as error:
-        raise InvalidDataError(
-            f"its Protobuf schema imports {name}", remedy="pip install googleapis-common-protos"
-        ) from error
-    for inner in module.DESCRIPTOR.dependencies:
-        _add_built_in(pool, inner.name, known)
-    pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)

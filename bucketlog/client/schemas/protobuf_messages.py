@@ -1,0 +1,94 @@
+"""Protobuf messages by a schema of a registry, without generated classes."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bucketlog.client.schemas.codec import SchemaText
+from bucketlog.client.schemas.framing import read_message_indexes
+from bucketlog.client.schemas.protobuf import file_of, full_name_at
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.extras import needed
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
+_BUILT_IN = "google/"
+
+
+class RegisteredMessages:
+    """The messages of a schema's file. Raises `InvalidDataError` for a schema that cannot be
+    built."""
+
+    def __init__(self, schema: SchemaText) -> None:
+        descriptor_pool = needed("google.protobuf.descriptor_pool", "protobuf")
+        self._damaged = needed("google.protobuf.message", "protobuf").DecodeError
+        self._factory = needed("google.protobuf.message_factory", "protobuf")
+        self._pool = descriptor_pool.DescriptorPool()
+        known: set[str] = set()
+        for name, text in schema.references.items():
+            _add(self._pool, SchemaText(text, "PROTOBUF"), name, known)
+        self._file = _add(self._pool, schema, None, known)
+        self._classes: dict[tuple[int, ...], type[Message]] = {}
+        """By the indexes of the message."""
+
+    def descriptor(self, name: str | None = None) -> "Descriptor":
+        """Return the descriptor of a message by its full name, or of the first message. Raises
+        `InvalidDataError`."""
+        name = name or full_name_at(self._file, [0])
+        try:
+            found: Descriptor = self._pool.FindMessageTypeByName(name)
+        except KeyError as error:
+            raise InvalidDataError(f"its schema has no message {name}") from error
+        return found
+
+    def read(self, data: bytes, at: int) -> "Message":
+        """Return the message in `data`, from the indexes of the message at byte `at` on. Raises
+        `InvalidDataError`."""
+        indexes, begin = read_message_indexes(data, at)
+        cls = self._classes.get(tuple(indexes))
+        if cls is None:
+            descriptor = self.descriptor(full_name_at(self._file, indexes))
+            cls = self._classes[tuple(indexes)] = self._factory.GetMessageClass(descriptor)
+        made = cls()
+        try:
+            made.ParseFromString(data[begin:])
+        except (self._damaged, ValueError, TypeError) as error:
+            name = cls.DESCRIPTOR.full_name
+            raise InvalidDataError(f"does not decode as {name}: {error}") from error
+        return made
+
+
+def _add(pool: Any, schema: SchemaText, name: str | None, known: set[str]) -> Any:
+    """The file, in the pool with those that every reader has. Raises `InvalidDataError`."""
+    file = file_of(schema)
+    if file is None:
+        raise InvalidDataError(
+            f"the registry has the Protobuf schema {name or 'of the record'} as text alone",
+            remedy="read the topic with its generated class: registry.protobuf(...)",
+        )
+    if name is not None:
+        file.name = name
+    for imported in file.dependency:
+        if imported.startswith(_BUILT_IN):
+            _add_built_in(pool, imported, known)
+    try:
+        pool.Add(file)
+    except TypeError as error:
+        raise InvalidDataError(f"its Protobuf schema cannot be built: {error}") from error
+    return file
+
+
+def _add_built_in(pool: Any, name: str, known: set[str]) -> None:
+    if name in known:
+        return
+    known.add(name)
+    try:
+        module = import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
+    except ModuleNotFoundError as error:
+        raise InvalidDataError(
+            f"its Protobuf schema imports {name}", remedy="pip install googleapis-common-protos"
+        ) from error
+    for inner in module.DESCRIPTOR.dependencies:
+        _add_built_in(pool, inner.name, known)
+    pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)

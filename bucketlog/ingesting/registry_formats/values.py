@@ -1,0 +1,203 @@
+"""Values in the frames of a schema registry, as fields of a table.
+
+Invariants: a value is read by the schema that it was written with. If the columns come from the
+registry, a value of a newer schema ends the run: its fields may have no columns yet. The next run
+has the columns. A registry that does not answer ends the run as well.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from bucketlog.client.schemas.avro import data_reader, parsed_schema
+from bucketlog.client.schemas.codec import SchemaText
+from bucketlog.client.schemas.framing import HEADER_BYTES, schema_id_of
+from bucketlog.client.schemas.newest_entries import keep_newest
+from bucketlog.client.schemas.protobuf_messages import RegisteredMessages
+from bucketlog.client.schemas.registry_access import RegistryAccess
+from bucketlog.ingesting.registry_formats.avro_columns import avro_fields
+from bucketlog.ingesting.registry_formats.columns import merged
+from bucketlog.ingesting.registry_formats.json_schema_columns import json_schema_fields
+from bucketlog.ingesting.registry_formats.protobuf_columns import MessageValues, message_fields
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    InvalidDataError,
+    SchemaRegistryError,
+)
+from bucketlog.log_reader.tables.conversions import Convert, TimeRules, converter
+from bucketlog.log_reader.tables.json_text import BadValueError, parse_object
+from bucketlog.log_reader.tables.native_values import native_simple
+from bucketlog.log_reader.tables.value_format import ReadValue
+
+READERS_MAX = 1_000
+VERSIONS_MAX = 1_000
+"""Largest number of versions of the subjects of a table."""
+_Fields: TypeAlias = Mapping[str, Any]
+
+
+class NewerSchemaError(BucketlogError):
+    """A value was written with a schema that was registered after the run began."""
+
+    code = "NEWER_SCHEMA"
+    retriable = True
+
+
+def versions_of(access: RegistryAccess, subjects: Sequence[str]) -> Mapping[int, str]:
+    """Return the ids of all versions of subjects, in order, with a name for errors. Raises
+    `SchemaRegistryError`, and `ConfigurationError` if there are too many versions."""
+    registry = access.subjects()
+    found: dict[int, str] = {}
+    for subject in subjects:
+        for version in registry.versions(subject):
+            schema_id = registry.schema(subject, version).schema_id
+            if schema_id is None:
+                raise SchemaRegistryError(
+                    f"the registry gives no id for version {version} of subject {subject!r}"
+                )
+            found.setdefault(schema_id, f"version {version} of subject {subject!r}")
+            if len(found) > VERSIONS_MAX:
+                raise ConfigurationError(
+                    f"the subjects of the table have more than {VERSIONS_MAX:,} versions",
+                    remedy="declare the fields of the table with --schema",
+                )
+    return found
+
+
+@dataclass(frozen=True)
+class RegistryColumns:
+    """The columns of all versions of subjects. `ids` are the ids of these versions."""
+
+    fields: pa.Schema
+    ids: frozenset[int]
+    subjects: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, access: RegistryAccess, subjects: Sequence[str], message: str | None
+    ) -> "RegistryColumns":
+        """Ask the registry. `message`: the full name of a Protobuf message; None: the first message
+        of each schema. Raises `SchemaRegistryError`, and `ConfigurationError` for schemas without
+        columns."""
+        versions = versions_of(access, subjects)
+        if not versions:
+            raise ConfigurationError(
+                f"the schema registry has no subject {' or '.join(map(repr, subjects))}",
+                remedy="give the subjects of the topics with --subject, or the fields with "
+                "--schema",
+            )
+        registry = access.registry()
+        fields = []
+        for schema_id, name in versions.items():
+            try:
+                fields.append(_fields(registry.schema(schema_id), message))
+            except InvalidDataError as error:
+                raise ConfigurationError(
+                    f"{name} has no columns: {error.message}", remedy=error.remedy
+                ) from error
+        return cls(merged(fields), frozenset(versions), tuple(subjects))
+
+
+@dataclass(frozen=True)
+class RegistryValues:
+    """The format of a table's values. `columns` is None if the fields of the table are declared.
+    `message`: as in `RegistryColumns.of`; values of other messages do not fit."""
+
+    access: RegistryAccess
+    columns: RegistryColumns | None = None
+    message: str | None = None
+
+    def reader(self) -> ReadValue:
+        return _Reader(self).read
+
+    def converter(self, kind: pa.DataType, path: str, times: TimeRules) -> Convert:
+        return converter(kind, path, times, native_simple)
+
+
+class _Reader:
+    """Reads the values of a task. Several schemas may be in turn."""
+
+    def __init__(self, values: RegistryValues) -> None:
+        self._values = values
+        self._registry = values.access.registry()
+        self._read: dict[int, Callable[[bytes, int], _Fields]] = {}
+        self._newest: frozenset[int] | None = None
+        """The ids of the subjects' versions, asked for while the task runs."""
+
+    def read(self, value: bytes) -> _Fields:
+        """Raises `BadValueError`, `SchemaRegistryError` and `NewerSchemaError`."""
+        try:
+            schema_id = schema_id_of(value)
+            read = self._read.get(schema_id)
+            if read is None:
+                self._check(schema_id)
+                read = _reader(self._registry.schema(schema_id), self._values.message)
+                keep_newest(self._read, schema_id, read, count_max=READERS_MAX)
+            return read(value, HEADER_BYTES)
+        except BadValueError:
+            raise
+        except InvalidDataError as error:
+            raise BadValueError(error.message) from error
+
+    def _check(self, schema_id: int) -> None:
+        columns = self._values.columns
+        if columns is None or schema_id in columns.ids:
+            return
+        if self._newest is None:
+            self._newest = frozenset(versions_of(self._values.access, columns.subjects))
+        subjects = " or ".join(map(repr, columns.subjects))
+        if schema_id in self._newest:
+            raise NewerSchemaError(
+                f"schema {schema_id} of subject {subjects} was registered after the run began",
+                remedy="run the ingest again: it adds the columns of this schema",
+            )
+        raise BadValueError(f"schema {schema_id} is not a version of subject {subjects}")
+
+
+def _fields(schema: SchemaText, message: str | None) -> pa.Schema:
+    match schema.type:
+        case "AVRO":
+            return avro_fields(parsed_schema(schema))
+        case "PROTOBUF":
+            return message_fields(RegisteredMessages(schema).descriptor(message))
+        case "JSON":
+            return json_schema_fields(schema.text, schema.references)
+
+
+def _reader(schema: SchemaText, message: str | None) -> Callable[[bytes, int], _Fields]:
+    match schema.type:
+        case "AVRO":
+            return _avro_reader(schema)
+        case "PROTOBUF":
+            return _protobuf_reader(schema, message)
+        case "JSON":
+            return lambda data, at: parse_object(data[at:])
+
+
+def _avro_reader(schema: SchemaText) -> Callable[[bytes, int], _Fields]:
+    read = data_reader(parsed_schema(schema), with_names=False)
+
+    def fields(data: bytes, at: int) -> _Fields:
+        found = read(data, at)
+        if not isinstance(found, dict):
+            raise BadValueError("the value is not a record of Avro")
+        return found
+
+    return fields
+
+
+def _protobuf_reader(schema: SchemaText, message: str | None) -> Callable[[bytes, int], _Fields]:
+    messages = RegisteredMessages(schema)
+    wanted = messages.descriptor(message).full_name
+    values = MessageValues()
+
+    def fields(data: bytes, at: int) -> _Fields:
+        found = messages.read(data, at)
+        name = found.DESCRIPTOR.full_name
+        if name != wanted:
+            raise BadValueError(f"the value is a message {name}, not {wanted}")
+        return values.of(found)
+
+    return fields
