@@ -84,10 +84,11 @@ class IngestedPartition:
 class IngestReport:
     """`records` are rows that were added. `went_on_from`: what told where to continue (see
     `TargetState`). `gaps` and `recreated` are empty unless losses were allowed. `last_batch` None:
-    nothing was ever committed."""
+    nothing was ever committed. `tasks`: the number of tasks of all batches."""
 
     target: str
     batches: int
+    tasks: int
     records: int
     dead_letters: int
     last_batch: int | None
@@ -131,6 +132,7 @@ def run_ingest(
     return IngestReport(
         target=target.name,
         batches=run.batches,
+        tasks=run.tasks,
         records=run.records,
         dead_letters=run.dead_letters,
         last_batch=standing.commit.batch if standing.commit else None,
@@ -158,6 +160,7 @@ class _Run:
         self._cores = cores
         self._parts = parts
         self.batches = 0
+        self.tasks = 0
         self.records = 0
         self.dead_letters = 0
 
@@ -170,6 +173,7 @@ class _Run:
         topics = advanced(standing.topics, self._parts, end)
         written = self._target.write(IngestBatch(reading, options, tasks), standing, topics)
         self.batches += 1
+        self.tasks += len(tasks)
         self.records += written.rows
         self.dead_letters += written.dead_letters
         return written.standing

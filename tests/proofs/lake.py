@@ -1,5 +1,6 @@
 """The claims about the ingest into a lake; targets of `tests.proofs`."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,7 @@ from tests.scenarios.evolution import evolution
 from tests.scenarios.freshness import freshness
 from tests.scenarios.lake_readers import lake_readers
 from tests.scenarios.lake_tables import lake_tables
+from tests.scenarios.small_segments import small_segments
 from tests.servers.cluster import Store
 
 PLANTED = 1_000
@@ -20,6 +22,10 @@ READ_SHORT, READ_FULL = 1_000, 400_000
 FRESH_S_P99_MAX = 15.0
 TABLES_FULL_S, TABLES_FULL_RECORDS = 600, 6_250_000
 """Four fifths of these records are in the skewed topic."""
+SMALL_SHORT = {"segments": 500, "partitions": 100}
+SMALL_FULL = {"segments": 50_000, "partitions": 1_000}
+BUSY_LEAST = 0.75
+"""The least share of the cores that runs while tasks run."""
 COST_SHORT = ("--records", "20000", "--warm-records", "1000")
 COST_FULL = ("--records", "5000000", "--min-less-cpu", "4")
 
@@ -79,6 +85,23 @@ def prove_lake_readers(short: bool) -> Figures:
     return _without_problems(found.as_json(), found.problems)
 
 
+def prove_small_segments(short: bool) -> Figures:
+    """Ingests of a log of many small, well compressed segments use all cores.
+
+    Both engines add each record once. The figures are tasks, times and memory.
+    """
+    with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
+        given = SMALL_SHORT if short else SMALL_FULL
+        found = small_segments(Path(folder), minio=not short, **given)
+    least = 0.0 if short else BUSY_LEAST * (os.cpu_count() or 1)
+    problems = [
+        f"{name}: {engine.rows} rows of {found.records} records, {engine.busy} busy cores"
+        for name, engine in found.engines.items()
+        if engine.rows != found.records or engine.busy < least
+    ]
+    return _without_problems(found.as_json(), problems)
+
+
 def prove_freshness(short: bool) -> Figures:
     """`bucketlog table run --follow` ingests records while they are produced.
 
@@ -110,4 +133,5 @@ LAKE_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "evolution": prove_evolution,
     "lake-readers": prove_lake_readers,
     "freshness": prove_freshness,
+    "small-segments": prove_small_segments,
 }

@@ -189,7 +189,7 @@ def lake_tables(
         with ThreadPoolExecutor(2) as pool:
             loading, caring = (pool.submit(each.run, stopped) for each in (load, upkeep))
             try:
-                _disturb(faults, loading, until=began + seconds, pause_s=pause_s)
+                _disturb(faults, loading, caring, until=began + seconds, pause_s=pause_s)
             finally:
                 stopped.set()
             for done in (loading, caring):
@@ -201,10 +201,16 @@ def lake_tables(
 
 
 def _disturb(
-    faults: Faults, loading: "Future[None]", *, until: float, pause_s: tuple[float, float]
+    faults: Faults,
+    loading: "Future[None]",
+    caring: "Future[None]",
+    *,
+    until: float,
+    pause_s: tuple[float, float],
 ) -> None:
-    """Kill and start again, until the time is over and all records are sent."""
-    while not loading.done() or time.perf_counter() < until:
+    """Kill and start again, until the time is over and all records are sent, or until an error of
+    the upkeep."""
+    while not caring.done() and (not loading.done() or time.perf_counter() < until):
         pause_end = time.perf_counter() + faults.chance.uniform(*pause_s)
         while time.perf_counter() < pause_end:
             for follower in faults.followers:

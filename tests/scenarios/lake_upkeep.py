@@ -1,6 +1,7 @@
 """Upkeep of Iceberg tables while ingests commit: deletes, rewrites and expiry, and two readers.
 
-A stream of Spark reads each table. Invariant: only snapshots that the stream has read expire.
+A stream of Spark reads each table. Invariant: the append that the stream has read last does not
+expire, and neither do later snapshots. Spark keeps its place in the stream as such a snapshot.
 """
 
 import json
@@ -12,8 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.snapshots import Operation, Snapshot
 from pyspark.errors import PySparkException
 
 from bucketlog.log_reader.tables.iceberg_table import PROPERTY, ancestors_of
@@ -59,6 +59,7 @@ class Upkeep:
 
     def read_stream(self, table: str) -> None:
         """Let the stream read all snapshots that the table has now."""
+        self._lake.spark.catalog.refreshTable(f"{CATALOG}.{table}")
         source = self._lake.spark.readStream.format("iceberg").options(**_SKIPPED)
         sink = source.load(f"{CATALOG}.{table}").select(*READ).writeStream.format("parquet")
         sink = sink.option("checkpointLocation", str(self._folder / "checkpoints" / table))
@@ -77,9 +78,7 @@ class Upkeep:
         batches = {
             json.loads(each.summary[PROPERTY] or "")["batch"]
             for each in ancestors_of(loaded.metadata)
-            if each is not oldest
-            and each.summary is not None
-            and each.summary.operation is Operation.APPEND
+            if each is not oldest and is_append(each) and each.summary is not None
         }
         reader = self._lake.spark.read.format("iceberg")
         reader = reader.option("start-snapshot-id", oldest.snapshot_id)
@@ -94,14 +93,16 @@ class Upkeep:
         if table not in self._prepared:
             self._statement(f"ALTER TABLE {name} SET TBLPROPERTIES ({_PROPERTIES})")
             self._prepared.add(table)
-        read = self._lake.catalog.load_table(table)
+        ancestors = ancestors_of(self._lake.catalog.load_table(table).metadata)
+        read = next(filter(is_append, ancestors), None)
         self.read_stream(table)
         self._delete(table)
         self.figures.rewrites += self._statement(
             f"CALL {CATALOG}.system.rewrite_data_files(table => '{table}', "
             "options => map('min-input-files', '4'))"
         )
-        self._expire(table, read)
+        if read is not None:
+            self._expire(table, read)
 
     def _delete(self, table: str) -> None:
         """Delete some rows. If the statement fails, the table says if they are deleted."""
@@ -121,15 +122,13 @@ class Upkeep:
         self.deleted[table] |= ids
         self.figures.deletes += 1
 
-    def _expire(self, table: str, read: Table) -> None:
-        """Expire the snapshots before the one that was the newest before the stream read."""
-        newest = read.current_snapshot()
-        if newest is not None:
-            at = datetime.fromtimestamp(newest.timestamp_ms / 1_000, UTC)
-            self.figures.expiries += self._statement(
-                f"CALL {CATALOG}.system.expire_snapshots(table => '{table}', "
-                f"older_than => TIMESTAMP '{at:%Y-%m-%d %H:%M:%S.%f} UTC')"
-            )
+    def _expire(self, table: str, read: Snapshot) -> None:
+        """Expire the snapshots before `read`, which the stream has read."""
+        at = datetime.fromtimestamp(read.timestamp_ms / 1_000, UTC)
+        self.figures.expiries += self._statement(
+            f"CALL {CATALOG}.system.expire_snapshots(table => '{table}', "
+            f"older_than => TIMESTAMP '{at:%Y-%m-%d %H:%M:%S.%f} UTC')"
+        )
 
     def _statement(self, statement: str) -> bool:
         """Return False if the statement failed, because others committed or lock the catalog."""
@@ -139,3 +138,8 @@ class Upkeep:
             self.figures.failed.append(f"{statement[:40]}: {str(error).splitlines()[0][:200]}")
             return False
         return True
+
+
+def is_append(snapshot: Snapshot) -> bool:
+    """Return True for a snapshot that only added files: here, always that of an ingest."""
+    return snapshot.summary is not None and snapshot.summary.operation is Operation.APPEND
