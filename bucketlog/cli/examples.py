@@ -55,6 +55,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "table reprocess": (
         "bucketlog table reprocess --into lake.db.orders --schema 'id string, amount string'",
     ),
+    "table maintain": (
+        "bucketlog table maintain --into lake.db.orders --dry-run",
+        "bucketlog table maintain --into lake.db.orders --snapshot-age 30d",
+    ),
     "table serve": ("bucketlog table serve lake --catalog-property uri=sqlite:///catalog.db",),
     "table run": (
         "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",

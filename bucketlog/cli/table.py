@@ -4,6 +4,7 @@ import os
 import threading
 from contextlib import closing
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
@@ -22,6 +23,7 @@ from bucketlog.terminal import Output, counted, note, say, say_json
 if TYPE_CHECKING:
     from bucketlog.ingesting.local_ingest import LocalIngest
     from bucketlog.log_reader.tables.ingest_loop import IngestReport
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import MaintenanceReport
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +31,8 @@ app = typer.Typer(
     help="Topics as Iceberg tables, straight from the bucket.",
 )
 PROCESSES_MAX = 1_024
+MIB = 1024 * 1024
+ORPHAN_AGE_LEAST = timedelta(days=1)
 DEFAULT_PORT = 8181
 """The usual port of Iceberg REST catalogs."""
 
@@ -100,6 +104,19 @@ AllowedHosts = Annotated[
         help="Host name that clients may use, such as *.example.com; '*': any. Repeatable.",
     ),
 ]
+SmallFileBytes = Annotated[
+    int, typer.Option(min=1, help="Data files with fewer bytes are rewritten into larger files.")
+]
+SnapshotAge = Annotated[
+    str, typer.Option(metavar="TIME", help="Age after which snapshots expire, such as 7d.")
+]
+OrphanAge = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME", help="Age after which files of no snapshot are deleted; at least 1d."
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the work, and change nothing.")]
 SourceOptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -203,6 +220,54 @@ def reprocess(
     say(f"{report.table}: {counted(report.rows, 'row')} from {report.dead_letters}, {left} left")
 
 
+@app.command("maintain")
+def maintain(
+    into: Table,
+    catalog_property: Catalog = None,
+    dead_letters: DeadLetters = None,
+    small_file_bytes: SmallFileBytes = 32 * MIB,
+    snapshot_age: SnapshotAge = "7d",
+    orphan_age: OrphanAge = "3d",
+    dry_run: DryRun = False,
+    output: OutputFormat = Output.TABLE,
+) -> None:
+    """Rewrite small files of a table, expire old snapshots, and delete files of no snapshot.
+
+    Ingests and readers may run at the same time. The table of dead letters gets the same care."""
+    check_installed("replay", extra="iceberg")
+    check_installed("iceberg")
+    from bucketlog.log_reader.tables.catalog import open_catalog
+    from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import (
+        MaintenanceRules,
+        TableMaintenance,
+    )
+    from bucketlog.log_reader.tables.table_target import TableName
+
+    name = TableName.parse(into, dead_letters)
+    properties = pairs("--catalog-property", catalog_property or [])
+    rules = MaintenanceRules(
+        RewriteRule(small_bytes=small_file_bytes),
+        timedelta(milliseconds=parse_duration_ms(snapshot_age)),
+        timedelta(milliseconds=parse_duration_ms(orphan_age)),
+    )
+    if rules.orphan_age < ORPHAN_AGE_LEAST:
+        raise ConfigurationError(
+            f"--orphan-age {orphan_age} is less than a day",
+            remedy="give at least 1d: a running ingest may still commit younger files",
+        )
+    maintenance = TableMaintenance(
+        name, lambda: open_catalog(name.catalog, properties), Random(), lambda: datetime.now(UTC)
+    )
+    with sigterm_interrupts():
+        reports = maintenance.run(rules, dry_run=dry_run)
+    if output is not Output.TABLE:
+        say_json([report._asdict() for report in reports])
+        return
+    for report in reports:
+        say(_in_a_line(report, dry_run=dry_run))
+
+
 @app.command("serve")
 def serve(
     catalog: CatalogName,
@@ -251,6 +316,17 @@ def _show(report: "IngestReport", output: Output) -> None:
         f"{report.target}: {counted(report.records, 'row')} and {letters} in "
         f"{counted(report.batches, 'batch')}, {report.seconds:.1f} s"
     )
+
+
+def _in_a_line(report: "MaintenanceReport", *, dry_run: bool) -> str:
+    rewritten = counted(report.small_files, "small file")
+    if not dry_run:
+        rewritten += f" as {report.larger_files:,}"
+    orphans = f"{counted(report.orphans, 'orphan')} of {report.orphan_bytes:,} bytes"
+    expired = counted(report.snapshots, "snapshot")
+    if dry_run:
+        return f"{report.table}: would rewrite {rewritten}, expire {expired}, delete {orphans}"
+    return f"{report.table}: rewrote {rewritten}, expired {expired}, deleted {orphans}"
 
 
 def pairs(flag: str, given: list[str]) -> dict[str, str]:

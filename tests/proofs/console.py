@@ -17,9 +17,8 @@ TAILING_RATIO_MAX = 1.1
 def prove_console(short: bool) -> Figures:
     """A real Chromium walks over every page beside two brokers under load: nothing from a record is
     executed, axe-core finds nothing serious, and counts are the doctor's."""
-    if short:
-        return asdict(console_beside_brokers(Store.FILE, records=SHORT_RECORDS))
-    return asdict(console_beside_brokers(Store.MINIO, records=FULL_RECORDS))
+    records = SHORT_RECORDS if short else FULL_RECORDS
+    return asdict(console_beside_brokers(Store.MINIO, records=records))
 
 
 def prove_console_without_brokers(short: bool) -> Figures:

@@ -1,0 +1,155 @@
+"""Files in the folder of an Iceberg table that no snapshot has.
+
+Killed tasks and expired snapshots leave such files. Invariants: the folder is listed before the
+table is loaded, so a file of a commit in between is known. Files that are younger than an age stay,
+because a running ingest may commit them. Files that a table property names stay as well: dead
+letters that are not in their table yet, and rows of a reprocessing. If the listing lacks a file
+that the table has, nothing is deleted.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyarrow.fs import FileSelector, FileType
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table, TableProperties
+
+from bucketlog.log_format.errors import BucketError, ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.tables import reprocessing
+from bucketlog.log_reader.tables.iceberg_table import PROPERTY, ancestors_of
+
+FOLDERS = ("data", "metadata")
+"""The folders of a table, below its location."""
+_MOVED = (TableProperties.WRITE_DATA_PATH, TableProperties.WRITE_METADATA_PATH)
+_HINT = "version-hint.text"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file of a listing. `path` is its name in the file system."""
+
+    path: str
+    size_bytes: int
+    modified: datetime
+
+
+def orphans(
+    load: Callable[[], Table], others: Callable[[], Iterable[Table]], before: datetime
+) -> list[ListedFile]:
+    """Return the files of the table that no snapshot has, and that were written before `before`.
+
+    `others` loads tables whose properties may name files of this table. Raises
+    `ConfigurationError` if files of the table are not in its own folder, and `BucketError` if the
+    listing lacks files of the table."""
+    first = load()
+    listed = list(_listed(first))
+    _check_complete(first, listed)
+    table = load()
+    known = {place_of(path) for path in (*_files(table), *_earlier_files(table))}
+    for each in (table, *others()):
+        known |= {place_of(path) for path in _named_by_properties(each)}
+    return [file for file in listed if file.modified < before and place_of(file.path) not in known]
+
+
+def remove(table: Table, files: Iterable[ListedFile]) -> None:
+    """Delete files of the table's folder."""
+    system = _file_system(table)
+    for file in files:
+        system.delete_file(file.path)
+
+
+def place_of(path: str) -> str:
+    """Return bucket and key, or the path of a local file, whatever the scheme is."""
+    scheme, separator, rest = path.partition("://")
+    text = rest if separator else scheme.removeprefix("file:")
+    return text.lstrip("/")
+
+
+def _scheme_of(location: str) -> str:
+    scheme, separator, _ = location.partition(":")
+    return scheme if separator else "file"
+
+
+def _file_system(table: Table) -> Any:
+    scheme = _scheme_of(table.location())
+    bucket = place_of(table.location()).partition("/")[0]
+    netloc = None if scheme == "file" else bucket
+    return PyArrowFileIO(table.io.properties).fs_by_scheme(scheme, netloc)
+
+
+def _listed(table: Table) -> Iterator[ListedFile]:
+    for name in _MOVED:
+        if name in table.properties:
+            raise ConfigurationError(
+                f"{'.'.join(table.name())} has the property {name}: its files are elsewhere",
+                remedy="remove orphan files by the engine that set this property",
+            )
+    system = _file_system(table)
+    is_local = _scheme_of(table.location()) == "file"
+    for folder in FOLDERS:
+        root = f"{'/' if is_local else ''}{place_of(table.location())}/{folder}"
+        selector = FileSelector(root, allow_not_found=True, recursive=True)
+        for info in system.get_file_info(selector):
+            if info.type is FileType.File and info.base_name != _HINT:
+                yield ListedFile(info.path, info.size, info.mtime)
+
+
+def _check_complete(table: Table, listed: Iterable[ListedFile]) -> None:
+    """A listing without files of the table has other names for them: every file would look like an
+    orphan. Raises `BucketError`."""
+    root = f"{place_of(table.location())}/"
+    here = {place_of(path) for path in _files(table)}
+    missing = {each for each in here if each.startswith(root)}
+    missing -= {place_of(file.path) for file in listed}
+    if missing:
+        raise BucketError(
+            f"the listing of {table.location()} lacks {len(missing)} files of the table, such as "
+            f"{min(missing)}; nothing was deleted",
+            remedy="run the command again; if the files are gone, repair the table first",
+        )
+
+
+def _files(table: Table) -> Iterator[str]:
+    """Yield the paths of the metadata, and of all files of all snapshots."""
+    yield table.metadata_location
+    seen: set[str] = set()
+    for snapshot in table.metadata.snapshots:
+        yield snapshot.manifest_list
+        for manifest in snapshot.manifests(table.io):
+            if manifest.manifest_path not in seen:
+                seen.add(manifest.manifest_path)
+                yield manifest.manifest_path
+                for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+                    yield entry.data_file.file_path
+
+
+def _earlier_files(table: Table) -> Iterator[str]:
+    """Yield the paths of earlier metadata and of statistics. Others may have deleted them."""
+    metadata = table.metadata
+    yield from (each.metadata_file for each in metadata.metadata_log)
+    yield from (each.statistics_path for each in metadata.statistics)
+    yield from (each.statistics_path for each in metadata.partition_statistics)
+
+
+def _named_by_properties(table: Table) -> Iterator[str]:
+    """Yield the files that ingests and reprocessings name. Raises `CorruptObjectError`."""
+    texts = [table.properties.get(name) for name in (PROPERTY, reprocessing.PROPERTY)]
+    texts += [
+        each.summary.get(PROPERTY)
+        for each in ancestors_of(table.metadata)
+        if each.summary is not None
+    ]
+    for text in filter(None, texts):
+        if not text.startswith("{"):
+            continue  # the attempt of a reprocessing
+        try:
+            found = json.loads(text)
+            yield from found.get("files") or ()
+            yield from (found.get("dead_letters") or {}).get("files") or ()
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CorruptObjectError(
+                ".".join(table.name()), 0, f"its ingest's property cannot be read: {error}"
+            ) from error

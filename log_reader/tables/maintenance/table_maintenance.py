@@ -1,0 +1,102 @@
+"""The maintenance of a table that an ingest fills, and of its dead letters.
+
+The steps are in this order: small files are rewritten, old snapshots expire, and orphans are
+deleted. Ingests, readers and other maintenance may run at the same time.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import NamedTuple
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from bucketlog.log_reader.tables.catalog_failure import catalog_failures
+from bucketlog.log_reader.tables.maintenance.orphans import orphans, remove
+from bucketlog.log_reader.tables.maintenance.small_files import (
+    RewriteCounts,
+    RewriteRule,
+    SmallFiles,
+)
+from bucketlog.log_reader.tables.maintenance.snapshots import expire, expired_snapshots
+from bucketlog.log_reader.tables.table_target import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceRules:
+    """Snapshots older than `snapshot_age` expire, but the newest `snapshots_min` stay. Orphans
+    older than `orphan_age` are deleted."""
+
+    rewrite: RewriteRule = field(default_factory=RewriteRule)
+    snapshot_age: timedelta = timedelta(days=7)
+    orphan_age: timedelta = timedelta(days=3)
+    snapshots_min: int = 10
+
+
+class MaintenanceReport(NamedTuple):
+    """What was done to a table, or would be done. `small_files` became `larger_files`. Files of
+    `skipped_files` were changed by others meanwhile."""
+
+    table: str
+    small_files: int
+    larger_files: int
+    skipped_files: int
+    snapshots: int
+    orphans: int
+    orphan_bytes: int
+
+
+@dataclass(frozen=True)
+class TableMaintenance:
+    """`now` is the time of the clock, with a zone."""
+
+    name: TableName
+    open_catalog: Callable[[], Catalog]
+    random: Random
+    now: Callable[[], datetime]
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self, rules: MaintenanceRules, *, dry_run: bool = False) -> list[MaintenanceReport]:
+        """Take care of the table, and of the table of dead letters if there is one. A dry run
+        changes nothing; its report has no `larger_files`, and no orphans of snapshots that would
+        expire. Raises `ConfigurationError` and `BucketError`. Steps that were done before stay."""
+        with catalog_failures(str(self.name)):
+            catalog = self.open_catalog()
+            reports = [self._run(catalog, self.name.table, rules, dry_run=dry_run)]
+            if catalog.table_exists(self.name.letters):
+                reports.append(self._run(catalog, self.name.letters, rules, dry_run=dry_run))
+        return reports
+
+    def _run(
+        self, catalog: Catalog, identifier: str, rules: MaintenanceRules, *, dry_run: bool
+    ) -> MaintenanceReport:
+        def load() -> Table:
+            return catalog.load_table(identifier)
+
+        def rows() -> list[Table]:
+            return [catalog.load_table(self.name.table)]
+
+        small = SmallFiles(load, rules.rewrite, random=self.random, sleep=self.sleep)
+        counts = RewriteCounts(before=sum(map(len, small.groups()))) if dry_run else small.rewrite()
+        now = self.now()
+        table = load()
+        old = expired_snapshots(
+            table.metadata, now - rules.snapshot_age, kept_min=rules.snapshots_min
+        )
+        if old and not dry_run:
+            expire(table, old)
+        found = orphans(load, rows, now - rules.orphan_age)
+        if not dry_run:
+            remove(table, found)
+        return MaintenanceReport(
+            f"{self.name.catalog}.{identifier}",
+            counts.before,
+            counts.after,
+            counts.skipped,
+            len(old),
+            len(found),
+            sum(file.size_bytes for file in found),
+        )

@@ -1,0 +1,264 @@
+"""Maintenance of tables keeps their rows: beside ingests and deletes, and after kills."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table.snapshots import Operation
+
+from bucketlog.log_format.errors import BucketError, ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.tables import reprocessing
+from bucketlog.log_reader.tables.iceberg_files import TableFiles
+from bucketlog.log_reader.tables.iceberg_table import PROPERTY
+from bucketlog.log_reader.tables.maintenance import orphans, small_files
+from bucketlog.log_reader.tables.maintenance.small_files import RewriteCounts, RewriteRule
+from bucketlog.log_reader.tables.maintenance.table_maintenance import (
+    MaintenanceReport,
+    MaintenanceRules,
+    TableMaintenance,
+)
+from tests.rigs.batched_table import NAME, BatchedTable
+
+BATCHES = 6
+DAY_US = 86_400_000_000
+SNAPSHOTS = 3
+RULES = MaintenanceRules(RewriteRule(files_min=3), timedelta(0), timedelta(days=2), SNAPSHOTS)
+LATER = timedelta(days=3)
+
+
+class MaintainedTable(BatchedTable):
+    """A table with a small file of each batch, in two days, and with dead letters."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for number in range(BATCHES):
+            values = (b'{"id":%d}' % number, b'{"id":%d}' % (number + 100))
+            self.ingest(*values, b"{", timestamp_us=number % 2 * DAY_US)
+
+    def maintain(
+        self, *, after: timedelta = LATER, rules: MaintenanceRules = RULES, dry_run: bool = False
+    ) -> list[MaintenanceReport]:
+        """Maintain both tables, `after` from now."""
+        return TableMaintenance(
+            NAME,
+            lambda: self.catalog,
+            Random(1),
+            lambda: datetime.now(UTC) + after,
+            sleep=lambda _: None,
+        ).run(rules, dry_run=dry_run)
+
+    def rewrite(self) -> RewriteCounts:
+        found = small_files.SmallFiles(
+            self.load, RULES.rewrite, random=Random(1), sleep=lambda _: None
+        )
+        return found.rewrite()
+
+    def files(self) -> list[Path]:
+        """The files of the table's folder."""
+        root = Path(self.load().location().removeprefix("file://"))
+        return sorted(path for path in root.rglob("*") if path.is_file())
+
+    def data_files(self) -> int:
+        return len(list(self.load().scan().plan_files()))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> MaintainedTable:
+    return MaintainedTable(tmp_path)
+
+
+def test_small_files_become_one_for_each_partition(table: MaintainedTable) -> None:
+    rows, letters = table.rows(), table.letters()
+    of_rows, of_letters = table.maintain()
+    assert of_rows[:4] == ("lake.db.orders", BATCHES, 2, 0)
+    assert of_letters[:4] == ("lake.db.orders_dead_letters", BATCHES, 1, 0)
+    assert (table.rows(), table.letters()) == (rows, letters)
+    assert table.data_files() == 2
+    snapshots = table.load().metadata.snapshots
+    counts = [table.load().scan(snapshot_id=each.snapshot_id).count() for each in snapshots]
+    assert counts == [2 * BATCHES] * SNAPSHOTS, "files of snapshots that did not expire stay"
+
+
+def test_replaced_files_are_deleted_with_their_last_snapshot(table: MaintainedTable) -> None:
+    replaced = [task.file.file_path for task in table.load().scan().plan_files()]
+    table.maintain()
+    for _ in range(SNAPSHOTS):
+        table.ingest(b'{"id":7}')
+    table.maintain()
+    assert not [path for path in replaced if Path(path.removeprefix("file://")).exists()]
+    assert len(table.rows()) == 2 * BATCHES + SNAPSHOTS
+
+
+def test_readers_that_follow_appends_skip_a_rewrite(table: MaintainedTable) -> None:
+    table.rewrite()
+    newest = table.load().current_snapshot()
+    assert newest is not None
+    assert newest.summary is not None
+    assert newest.summary.operation is Operation.REPLACE
+
+
+def test_an_ingest_continues_after_maintenance(table: MaintainedTable) -> None:
+    table.maintain()
+    table.ingest(b'{"id":7}', b"{")
+    table.maintain()
+    assert len(table.rows()) == 2 * BATCHES + 1
+    assert len(table.letters()) == BATCHES + 1
+
+
+def test_a_second_run_finds_nothing(table: MaintainedTable) -> None:
+    table.maintain()
+    for report in table.maintain():
+        assert (report.small_files, report.snapshots) == (0, 0)
+
+
+def test_a_dry_run_changes_nothing(table: MaintainedTable) -> None:
+    before = (table.files(), table.load().metadata)
+    of_rows, of_letters = table.maintain(dry_run=True)
+    assert (of_rows.small_files, of_letters.small_files) == (BATCHES, BATCHES)
+    assert of_rows.snapshots == BATCHES - SNAPSHOTS
+    assert (table.files(), table.load().metadata) == before
+
+
+def while_writing(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
+    """Let `action` happen after the first group of files was written again."""
+    write, actions = small_files._written, [action]
+
+    def written(*arguments: Any) -> Any:
+        found = write(*arguments)
+        if actions:
+            actions.pop()()
+        return found
+
+    monkeypatch.setattr(small_files, "_written", written)
+
+
+def test_rows_that_others_delete_meanwhile_stay_deleted(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = set(table.files())
+    while_writing(monkeypatch, lambda: table.load().delete("id = 100"))
+    counts = table.rewrite()
+    assert counts == (3, 1, 3)
+    assert 100 not in [row[2] for row in table.rows()]
+    assert len(table.rows()) == 2 * BATCHES - 1
+    written = [path for path in set(table.files()) - files if path.suffix == ".parquet"]
+    assert len(written) == 2, "the file of the delete, and that of the other partition"
+
+
+def test_a_commit_of_an_ingest_meanwhile_is_kept(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while_writing(monkeypatch, lambda: table.ingest(b'{"id":7}'))
+    assert table.rewrite() == (BATCHES, 2, 0)
+    assert len(table.rows()) == 2 * BATCHES + 1
+
+
+def test_a_commit_whose_response_is_lost_keeps_its_files(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = small_files._replace
+
+    def replaced(*arguments: Any) -> None:
+        replace(*arguments)
+        raise CommitFailedException("the second try of a proxy came too late")
+
+    monkeypatch.setattr(small_files, "_replace", replaced)
+    rows = table.rows()
+    assert table.rewrite() == (BATCHES, 2, 0)
+    assert table.rows() == rows
+
+
+def old_file(table: MaintainedTable, name: str, *, days: int) -> Path:
+    path = Path(table.load().location().removeprefix("file://")) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * 10)
+    at = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    os.utime(path, (at, at))
+    return path
+
+
+def test_only_old_files_of_no_snapshot_are_deleted(table: MaintainedTable) -> None:
+    old = old_file(table, "data/day=1970-01-01/old #1%2F?.parquet", days=3)
+    young = old_file(table, "data/day=1970-01-01/young.parquet", days=1)
+    elsewhere = old_file(table, "other/old.parquet", days=3)
+    rules = MaintenanceRules(RewriteRule(files_min=100), timedelta(days=9), timedelta(days=2))
+    of_rows, _ = table.maintain(after=timedelta(0), rules=rules)
+    assert of_rows == ("lake.db.orders", 0, 0, 0, 0, 1, 10)
+    assert [path.exists() for path in (old, young, elsewhere)] == [False, True, True]
+    assert len(table.rows()) == 2 * BATCHES
+
+
+def test_files_that_a_property_names_stay(table: MaintainedTable) -> None:
+    """Dead letters that are not in their table yet, and rows that are reprocessed."""
+    letters = Path(table.load(NAME.letters).location().removeprefix("file://"))
+    pending = letters / "data" / "pending.parquet"
+    pending.write_bytes(b"x")
+    moved = old_file(table, "data/moved.parquet", days=0)
+    loaded = table.load()
+    stored = json.loads(loaded.properties[PROPERTY])
+    stored["dead_letters"]["files"].append(f"file://{pending}")
+    done = reprocessing.ReprocessedRows(attempt="a", letters=NAME.letters, files=(str(moved),))
+    with loaded.transaction() as change:
+        change.set_properties(
+            {PROPERTY: json.dumps(stored), reprocessing.PROPERTY: done.model_dump_json()}
+        )
+    table.maintain()
+    assert pending.exists()
+    assert moved.exists()
+
+
+def test_a_property_that_cannot_be_read_ends_the_run(table: MaintainedTable) -> None:
+    old = old_file(table, "data/old.parquet", days=3)
+    with table.load().transaction() as change:
+        change.set_properties({reprocessing.PROPERTY: '{"files": 7}'})
+    with pytest.raises(CorruptObjectError, match="cannot be read"):
+        table.maintain()
+    assert old.exists()
+
+
+def test_a_listing_without_the_tables_files_deletes_nothing(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = old_file(table, "data/old.parquet", days=3)
+    listed = orphans._listed
+    monkeypatch.setattr(
+        orphans,
+        "_listed",
+        lambda of: [each for each in listed(of) if not each.path.endswith("metadata.json")],
+    )
+    with pytest.raises(BucketError, match="lacks 1 files of the table"):
+        table.maintain()
+    assert old.exists()
+
+
+def test_files_elsewhere_are_refused(table: MaintainedTable) -> None:
+    with table.load().transaction() as change:
+        change.set_properties({"write.data.path": "file:///elsewhere"})
+    with pytest.raises(ConfigurationError, match=r"write\.data\.path"):
+        table.maintain()
+
+
+def test_large_files_and_few_files_are_left(table: MaintainedTable) -> None:
+    tasks = list(table.load().scan().plan_files())
+    assert small_files.small_groups(tasks, RewriteRule(small_bytes=1)) == []
+    assert small_files.small_groups(tasks[:4], RewriteRule(files_min=5)) == []
+    size = max(task.file.file_size_in_bytes for task in tasks)
+    groups = small_files.small_groups(tasks, RewriteRule(group_bytes=size + 1, files_min=2))
+    assert [len(group) for group in groups] == [2, 2]
+
+
+def test_a_rewrite_that_would_not_help_is_left_out(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows in memory are limited, so a group may become as many files as it had."""
+    monkeypatch.setattr(small_files, "BUFFER_BYTES_MAX", 1)
+    before = table.files()
+    assert table.rewrite() == (0, 0, 0)
+    assert table.files() == before
+    assert TableFiles.of(table.load()).buffer_bytes_max > 1
