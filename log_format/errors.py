@@ -69,7 +69,7 @@ BucketlogError                 code, retriable, remedy
 │   └── SchemaProcessSlowError  retriable: it did not answer in time, and was ended
 ├── KeyUnavailableError        retriable: the service of encryption keys does not answer
 ├── KeysUnavailableError       the keys of the provider of tokens cannot be loaded
-├── NewerSchemaError           retriable: a schema was registered during an ingest: run it again
+├── NewerSchemaError           retriable: a schema was registered during an ingest; ingest again
 ├── IngestConflictError        retriable: another ingest has committed the batch
 ├── TaskProcessError           retriable: a process that ran a task of an ingest ended
 ├── CommitContentionError      retriable: other writers of a table won each try of a commit

@@ -69,7 +69,7 @@ new_enough_terraform() {
         echo "$path"
 }
 
-# Words, not a function: `timeout` can run only programs.
+# An array, not a function, because `timeout` runs only programs.
 as_root=(env)
 [ "$(id -u)" = 0 ] || as_root=(sudo -n)
 

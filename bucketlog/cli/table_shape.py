@@ -1,4 +1,4 @@
-"""Flags of `bucketlog table` about the rows: fields, the format of values, and times."""
+"""Options of `bucketlog table` for the rows: fields, format of the values, and times."""
 
 import functools
 import inspect
@@ -34,15 +34,15 @@ _FLAGS: Mapping[str, Any] = {
         str | None,
         typer.Option(
             metavar="FIELDS",
-            help="Fields of the values, as 'id string, amount double'. With a registry, the "
-            "default is the fields of all versions of the subjects.",
+            help="Fields of the values, such as 'id string, amount double'. JSON values need this "
+            "option. Default with a registry: the fields of all versions of the subjects.",
         ),
     ],
     "value_format": Annotated[
         Literal["json", "registry"],
         typer.Option(
-            help="Format of the values: JSON, or Avro, Protobuf and JSON in the frames of a schema "
-            "registry."
+            help="Format of the values: json, or registry for Avro, Protobuf and JSON Schema in "
+            "Confluent's wire format."
         ),
     ],
     "registry_url": RegistryUrl,
@@ -52,7 +52,8 @@ _FLAGS: Mapping[str, Any] = {
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Subject of the values' schemas; repeatable. Default: TOPIC-value of each topic.",
+            help="Subject with the schemas of the values; repeatable. Default: TOPIC-value of each "
+            "topic.",
         ),
     ],
     "message": Annotated[
@@ -90,7 +91,7 @@ _FLAGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeFlags:
-    """The given flags. The fields are the flags of `_FLAGS`."""
+    """Values of the options in `_FLAGS`. Each field has the name of an option."""
 
     schema: str | None = None
     value_format: Literal["json", "registry"] = "json"
@@ -104,20 +105,23 @@ class ShapeFlags:
     epoch_range: str = DEFAULT_EPOCH_RANGE
 
     def shapes(self, topics: Sequence[str], bad_records: "BadRecords") -> "Callable[[], RowShape]":
-        """Return a function that returns the shape of a run's rows. For columns of a registry, the
-        function asks the registry each time. Raises `ConfigurationError`; the function raises
-        `SchemaRegistryError` as well."""
+        """Return a function that returns the shape of the rows of one run.
+
+        If the columns come from a registry, each call of the function asks the registry. Raises
+        `ConfigurationError`. The function raises `ConfigurationError` and `SchemaRegistryError`.
+        """
         if self.value_format == "registry":
             return self._registered(topics, bad_records)
         for flag, given in (("--subject", self.subject), ("--message", self.message)):
             if given:
                 raise ConfigurationError(
-                    f"{flag} is for values of a schema registry",
+                    f"{flag} applies only to values of a schema registry",
                     remedy="add --value-format registry",
                 )
         if self.schema is None:
             raise ConfigurationError(
-                "JSON values need --schema", remedy="give the fields, as 'id string, amount double'"
+                "JSON values need --schema",
+                remedy="give the fields, such as --schema 'id string, amount double'",
             )
         from bucketlog.log_reader.tables.rows import RowShape
         from bucketlog.log_reader.tables.schema_text import parse_schema
@@ -164,7 +168,7 @@ class ShapeFlags:
         access = RegistryAccess(
             self.registry_url, registry_login(self.registry_auth), self.registry_ca_file
         )
-        access.registry()  # raises for wrong settings
+        access.registry()  # checks the settings
         return access
 
     def _times(self) -> "TimeRules":
@@ -172,7 +176,7 @@ class ShapeFlags:
 
 
 def with_shape(command: Callable[Concatenate[ShapeFlags, P], R]) -> Callable[P, R]:
-    """Fill the first parameter of a command with the flags about the rows."""
+    """Add the options of `_FLAGS` to a command, and pass them as its first parameter."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -32,7 +32,7 @@ def registry_values(
     if access is None:
         yield None
         return
-    access.registry()  # raises for wrong settings
+    access.registry()  # checks the settings
     request_s = settings.registry_request_ms_max / 1000
     environment = access.environment()
     common = (str(settings.registry_memory_bytes_max), str(ceil(request_s) + SPARE_S))

@@ -24,8 +24,8 @@ from bucketlog.log_reader.tables.table_target import TableTarget
 
 
 class ShapedTarget:
-    """A table with the shape of its rows: the target of a loop. Each run calls `shapes` once,
-    because a schema registry may have newer schemas."""
+    """The target of an ingest loop: a table and the shape of its rows. Each run calls `shapes`
+    once, because a schema registry may have new schemas since the last run."""
 
     def __init__(self, table: TableTarget, shapes: Callable[[], RowShape]) -> None:
         self._table = table
@@ -43,7 +43,7 @@ class ShapedTarget:
     def write(
         self, batch: IngestBatch, standing: TargetState, topics: Mapping[str, TopicEnds]
     ) -> WrittenBatch:
-        assert self._shape is not None  # the loop prepares first
+        assert self._shape is not None  # the loop calls `prepare` first
         return self._table.write(batch.options, batch.tasks, self._shape, standing, topics)
 
 

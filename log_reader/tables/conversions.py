@@ -25,7 +25,7 @@ from bucketlog.log_reader.tables.json_text import BadValueError, kind_of
 EpochUnit: TypeAlias = Literal["seconds", "milliseconds", "microseconds"]
 Convert: TypeAlias = Callable[[Any], Any]
 SimpleConverter: TypeAlias = Callable[[pa.DataType, str, "TimeRules"], Convert]
-"""Returns the conversion of values of a type without members, at a path."""
+"""Returns the function that converts values at a path to a type without members."""
 
 EPOCH_MICROSECONDS: Mapping[EpochUnit, int] = {
     "seconds": 1_000_000,
@@ -77,9 +77,9 @@ class TimeRules:
 def converter(
     kind: pa.DataType, path: str, times: TimeRules, simple: SimpleConverter | None = None
 ) -> Convert:
-    """Return the conversion of a value, other than null, at `path` to the Python value of `kind`.
+    """Return the function that converts a value, other than null, at `path` to `kind`.
 
-    `simple` converts values of types without members; None: `json_simple`. Raises
+    `simple` makes the functions for types without members. The default is `json_simple`. Raises
     `ConfigurationError` for a type that a table cannot have."""
     simple = simple or json_simple
     if kinds.is_struct(kind):
@@ -96,7 +96,8 @@ def converter(
 
 
 def json_simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
-    """Return the conversion of a JSON value. Raises `ConfigurationError`."""
+    """Return the function that converts a JSON value to a type without members. Raises
+    `ConfigurationError`."""
     if kinds.is_string(kind):
         return lambda found: _text(found, path)
     if kinds.is_boolean(kind):
@@ -134,7 +135,7 @@ def nullable(convert: Convert) -> Convert:
 
 def _unsupported(kind: pa.DataType, path: str) -> ConfigurationError:
     return ConfigurationError(
-        f"field {path} has the type {kind}, which values cannot become",
+        f"field {path} has the type {kind}, which is not supported",
         remedy="see the table of conversions in docs/lake.md",
     )
 

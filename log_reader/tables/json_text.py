@@ -80,7 +80,7 @@ def _check_nesting(found: dict[str, Any]) -> None:
 
 
 def kind_of(found: object) -> str:
-    """Return JSON's name for the type of a value, or a name for a type that JSON lacks."""
+    """Return the name of a value's type for errors: JSON's name, if JSON has the type."""
     match found:
         case None:
             return "null"

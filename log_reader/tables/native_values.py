@@ -1,7 +1,7 @@
-"""Values of formats with types, such as Avro and Protobuf, become values of columns. Pure.
+"""Conversion of values of typed formats, such as Avro and Protobuf, to values of columns. Pure.
 
-Invariants: those of `conversions`. A value has the Python type of its format: `bytes`, `float`,
-`date`, `time`, `datetime` or `UUID`. All other values are converted as JSON values are.
+The invariants are those of `conversions`. Decoded values may have the Python types `bytes`,
+`float`, `date`, `time`, `datetime` and `UUID`. All other values are converted as JSON values are.
 """
 
 import math
@@ -21,7 +21,8 @@ _FULL_BITS = 64
 
 
 def native_simple(kind: pa.DataType, path: str, times: TimeRules) -> Convert:
-    """Return the conversion of a value of a type without members. Raises `ConfigurationError`."""
+    """Return the function that converts a decoded value to a type without members. Raises
+    `ConfigurationError`."""
     otherwise = json_simple(kind, path, times)
     if kinds.is_string(kind):
         return lambda found: otherwise(str(found) if type(found) is UUID else found)

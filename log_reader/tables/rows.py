@@ -110,8 +110,8 @@ class MadeRows(NamedTuple):
 
 
 class RowMaker:
-    """Makes rows of one shape, with compiled code if `choice` says so. Only JSON values have
-    compiled code. Rows that the compiled code marks as doubtful are converted one by one."""
+    """Makes rows of one shape, with compiled code if `choice` says so. Compiled code converts only
+    JSON values. Rows that the compiled code marks as doubtful are converted one by one."""
 
     def __init__(self, shape: RowShape, choice: DecoderChoice = PROCESS) -> None:
         self._shape = shape

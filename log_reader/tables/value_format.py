@@ -1,7 +1,7 @@
-"""How the bytes of a value become fields: JSON, or a format of a schema registry. Pure.
+"""Formats of values: JSON, or the formats of a schema registry. Pure.
 
-Invariant: a format decides in the same way in every attempt of a task. Errors of a value are
-`BadValueError`. Other errors end the run, and nothing of the batch is committed.
+Invariants: a format gives the same result in every attempt of a task. A value that does not fit
+raises `BadValueError`. Other errors end the run, and nothing of the batch is committed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,15 +17,15 @@ ReadValue: TypeAlias = Callable[[bytes], Mapping[str, Any]]
 
 
 class ValueFormat(Protocol):
-    """A format of values. Tasks get it pickled."""
+    """A format of values. Tasks get the format pickled."""
 
     def reader(self) -> ReadValue:
-        """Return a function that returns the fields of a value, and raises `BadValueError`. A task
+        """Return a function that decodes a value to its fields, and raises `BadValueError`. A task
         calls this method once."""
 
     def converter(self, kind: pa.DataType, path: str, times: TimeRules) -> Convert:
-        """Return the conversion of a field that `reader` returns, to the Python value of `kind`.
-        Raises `ConfigurationError` for a type that a table cannot have."""
+        """Return the function that converts a decoded field, other than null, to `kind`. Raises
+        `ConfigurationError` for a type that a table cannot have."""
 
 
 @dataclass(frozen=True, slots=True)

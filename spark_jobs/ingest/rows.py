@@ -138,7 +138,7 @@ def _arrow_type(kind: DataType, path: str) -> pa.DataType:
     found = _SIMPLE.get(type(kind))
     if found is None:
         raise ConfigurationError(
-            f"field {path!r} has the type {kind.simpleString()}, which values cannot become",
+            f"field {path!r} has the type {kind.simpleString()}, which is not supported",
             remedy="see the table of conversions in docs/lake.md",
         )
     return found

@@ -1,4 +1,4 @@
-"""scripts/install.sh, with stand-ins for the programs of the system's packages."""
+"""scripts/install.sh, with stand-ins for apt-get and sudo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "install.sh"
 
-# Installs a program that answers as a Redis server does.
+# Installs a program that prints the version of a Redis server.
 APT_GET = """#!/bin/sh
 echo "$@" >>{folder}/calls
 printf '#!/bin/sh\\necho Redis server v=8\\n' >{folder}/redis-check-rdb

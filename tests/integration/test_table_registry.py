@@ -24,7 +24,7 @@ class LineWithNote(Line):
 
 
 def encoded(format_: Any, subject: str, value: Any) -> bytes:
-    """`subject` without -value. The schema is registered with the first value."""
+    """Encode a value, and register its schema. `subject` is without the suffix -value."""
     data = Topic(subject, value=format_).value_format.encode(value)
     assert isinstance(data, bytes)
     return data
@@ -104,7 +104,7 @@ def test_a_registry_out_of_reach_ends_the_run(tmp_path: Path) -> None:
     ("flags", "reason"),
     [
         ((), "JSON values need --schema"),
-        (("--schema", "id string", "--subject", "s"), "--subject is for values of a schema reg"),
+        (("--schema", "id string", "--subject", "s"), "--subject applies only to values"),
         (("--value-format", "registry"), "no URL of a schema registry"),
         (("--value-format", "registry", "--registry-url", "nowhere"), "is not a URL"),
     ],

@@ -1,4 +1,4 @@
-"""A Protobuf message of a flight, from a descriptor that is built here."""
+"""A Protobuf message for flights. This module builds the descriptor."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ FlightMessage: Any = _message()
 
 
 def flight_message(flight: Any) -> Any:
-    """Return the message of an object with the fields of `COLUMNS`."""
+    """Return the message for an object that has the fields of `COLUMNS`."""
     made = FlightMessage(
         id=flight.id, carrier=flight.carrier, flight=flight.flight, distance=flight.distance
     )

@@ -33,8 +33,8 @@ COST_FULL = ("--records", "5000000", "--min-less-cpu", "4")
 def prove_tables(short: bool) -> Figures:
     """Tables of flights, changes and skewed records equal the log, whatever is killed.
 
-    Flights are JSON, Avro and Protobuf. Deleted rows stay deleted. A stream of Spark and an
-    incremental read have each record once.
+    Flights are JSON, Avro and Protobuf. Deleted rows stay deleted. A Spark stream and an
+    incremental read return each record once.
     """
     with TemporaryDirectory(prefix="bucketlog-lake-") as folder:
         if short:

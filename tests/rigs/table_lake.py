@@ -44,7 +44,7 @@ class Lake:
         }
 
     def produce(self, count: int) -> None:
-        """In a segment of their own."""
+        """Write `count` records into one new segment."""
         for number in range(count):
             name = f"{len(self.produced)}"
             value = json.dumps({"id": name, "amount": number / 2}).encode()

@@ -1,11 +1,11 @@
-"""Ingests into Iceberg tables on MinIO, while everything that can be killed is killed.
+"""Ingest into Iceberg tables on MinIO, while the processes are killed.
 
-At full size, from the repository's root: `make prove WHAT=tables`. Flights are JSON, Avro and
-Protobuf, beside nested changes and a skewed topic. Each table is filled by `bucketlog table run
---follow`, and two tables are filled by two such commands. Drivers, their tasks, brokers and the
-sequencer are killed at random. Meanwhile, rows are deleted, files rewritten, and snapshots expired.
-In the end, each table has the rows that follow from the acknowledged records, without the deleted
-ones. A stream of Spark and an incremental read have each record once.
+`make prove WHAT=tables` in the repository's root runs this scenario at full size. Three topics have
+flights as JSON, Avro and Protobuf. One topic has nested changes, and one topic is skewed. The
+command `bucketlog table run --follow` fills each table. Two tables have two such commands each.
+Drivers, their tasks, brokers and the sequencer are killed at random. Meanwhile, Spark deletes rows,
+rewrites files and expires snapshots. At the end, each table has the rows of all acknowledged
+records, except the deleted rows. A Spark stream and an incremental read return each record once.
 """
 
 import subprocess
@@ -39,15 +39,15 @@ TWICE = ("flights-json", "skewed")
 EVERY = "2s"
 LOOK_S = 0.2
 LAST_RECORDS = 100
-"""Records of each topic after the last upkeep: the incremental read has these at least."""
+"""Records of each topic after the last upkeep. The incremental read returns at least these."""
 KINDS = ("driver", "task", "task", "broker", "sequencer")
 PLACE = ("_log_partition", "_log_offset")
 
 
 @dataclass(frozen=True, slots=True)
 class TableFigures:
-    """`kills` counts by what was killed. `failed_upkeep` counts the statements that lost against
-    other commits."""
+    """Result of the scenario. `kills` has the number of kills by kind of process. `failed_upkeep`
+    is the number of Spark statements that failed because of other commits."""
 
     records: int
     rows: dict[str, int]
@@ -73,7 +73,7 @@ def table_of(topic: str) -> str:
 
 @dataclass
 class Follower:
-    """`bucketlog table run` of a topic, which is started again when it was killed."""
+    """`bucketlog table run` for a topic. After a kill, the command is started again."""
 
     cluster: Cluster
     lake: LakeSession
@@ -103,7 +103,7 @@ class Follower:
         return self.process
 
     def follow(self) -> None:
-        """Start the command if it does not run. An end without a kill is a failure."""
+        """Start the command if its process is not running. An end without a kill is a failure."""
         if self.process is not None and self.process.poll() is None:
             return
         if self.process is not None and not self.was_killed:
@@ -111,7 +111,7 @@ class Follower:
         self.start("--follow", "--every", EVERY)
 
     def kill(self, kind: str, chance: Random) -> bool:
-        """Kill the command, or one of its processes. Returns False if there is none."""
+        """Kill the command, or one of its tasks. Return False if there is no such process."""
         if self.process is None or self.process.poll() is not None:
             return False
         driver = psutil.Process(self.process.pid)
@@ -138,7 +138,7 @@ class Follower:
 
 @dataclass
 class Faults:
-    """Kills one thing after the other."""
+    """Kills random processes, one after the other."""
 
     cluster: Cluster
     followers: Sequence[Follower]
@@ -162,8 +162,10 @@ class Faults:
 def lake_tables(
     folder: Path, *, seconds: float, records: int, pause_s: tuple[float, float], seed: int
 ) -> TableFigures:
-    """Produce at most `records` records for `seconds`. `pause_s` is the shortest and the longest
-    pause between two faults. Nothing is left running."""
+    """Produce about `records` records, and kill processes for at least `seconds`.
+
+    `pause_s` has the shortest and the longest pause between two kills. No process is left running.
+    """
     began = time.perf_counter()
     settings = {"checkpoint_interval_ms": "3000", "flush_interval_ms": "100"}
     with ExitStack() as closing:
@@ -271,14 +273,14 @@ def _figures(
 
 
 def placed(acknowledged: Acknowledged) -> pa.Table:
-    """Return the places and the ids of records."""
+    """Return the partitions, offsets and ids of records."""
     columns = (acknowledged.partitions, acknowledged.offsets, acknowledged.ids)
     arrays = [np.frombuffer(each, np.int64) for each in columns]
     return pa.table(dict(zip((*PLACE, "id"), arrays, strict=True)))
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """Return the rows sorted by their places, which have the same types in all tables."""
+    """Return the rows sorted by partition and offset. These columns and `id` become int64."""
     columns = {
         name: rows[name].cast(pa.int64()) if name in (*PLACE, "id") else rows[name]
         for name in rows.column_names
@@ -287,17 +289,17 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def reader_problems(reader: str, expected: pa.Table, found: pa.Table) -> list[str]:
-    """Compare places and ids. Pure."""
+    """Compare partitions, offsets and ids, and return the differences. Pure."""
     wanted, seen = (in_order(each.select([*PLACE, "id"])) for each in (expected, found))
     if wanted.equals(seen):
         return []
-    return [f"{reader}: {seen.num_rows} rows, not the {wanted.num_rows} expected ones"]
+    return [f"{reader}: {seen.num_rows} rows, not the {wanted.num_rows} expected rows"]
 
 
 def table_problems(
     topic: LakeTopic, expected: pa.Table, found: pa.Table, deleted: set[int]
 ) -> list[str]:
-    """Compare places and all fields. Deleted rows must be absent. Pure."""
+    """Compare all fields, and return the differences. Deleted rows must be absent. Pure."""
     gone = pa.array(sorted(deleted), pa.int64())
     left = in_order(expected.filter(pc.invert(pc.is_in(expected["id"], gone))))
     rows = in_order(found)

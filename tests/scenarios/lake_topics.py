@@ -1,7 +1,7 @@
-"""Topics whose records follow from a number, and the rows of an Iceberg table by these numbers.
+"""Topics with records that are computed from numbers, and the expected rows of Iceberg tables.
 
-Flights are JSON, Avro and Protobuf. Changes are nested, as a database's log of changes has them.
-Most records of the topic `skewed` are in one partition.
+Flights are JSON, Avro and Protobuf. Changes are nested, like the records of change data capture.
+Most records of the topic `skewed` are in partition 0.
 """
 
 import json
@@ -27,17 +27,17 @@ FLIGHTS_MAX = 10_000
 TICK_S = 0.05
 PARTITIONS = 3
 SKEW = 10
-"""One of so many records of a skewed topic is not in partition 0."""
+"""One of `SKEW` records of the skewed topic goes to all partitions in turn, the others to 0."""
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 Rows = Callable[[Sequence[int], pa.Schema], pa.Table]
-"""Rows by the numbers of records, with the types of a schema."""
+"""Returns the rows for the numbers of records, with the types of a schema."""
 
 
 @dataclass(frozen=True)
 class LakeTopic:
-    """A topic and its table. `flags` are those of `bucketlog table run`. `rows` returns the fields
-    of the values by their numbers; the first field is `id`. `share` is the topic's share of all
-    records."""
+    """A topic and its table. `flags` are options of `bucketlog table run`. `rows` returns the
+    expected fields for numbers of records. The first field is `id`. `share` is the topic's share of
+    all records."""
 
     name: str
     flags: Sequence[str]
@@ -48,7 +48,7 @@ class LakeTopic:
 
 
 class LakeFlight(BaseModel):
-    """A flight without the fields `year`, `month` and `day`: tables have a column `day`."""
+    """A flight without `year`, `month` and `day`, because tables have a column `day`."""
 
     id: int
     carrier: str
@@ -63,7 +63,7 @@ class LakeFlight(BaseModel):
 
 
 def lake_topics(registry: SchemaRegistry) -> list[LakeTopic]:
-    """Return all topics. The schemas are registered with the first records."""
+    """Return all topics. The first record of a topic registers the schema."""
     flights = list(read_flights(FLIGHTS_MAX))
 
     def flight(number: int) -> LakeFlight:
@@ -115,7 +115,7 @@ def lake_topics(registry: SchemaRegistry) -> list[LakeTopic]:
 
 
 def _flight_schema() -> str:
-    """The fields of a flight, as DDL."""
+    """Return the fields of a flight as Spark's DDL."""
     kinds: dict[Any, str] = {int: "int", int | None: "int", str: "string", str | None: "string"}
     kinds[datetime] = "timestamp"
     fields = {name: kinds[each.annotation] for name, each in LakeFlight.model_fields.items()}
@@ -138,7 +138,7 @@ def _person(number: int) -> dict[str, Any]:
 
 
 def _change(number: int) -> dict[str, Any]:
-    """A creation, an update or a deletion. The time is in milliseconds since 1970."""
+    """Return a creation, an update or a deletion, with a time in milliseconds since 1970."""
     op = "cud"[number % 3]
     return {
         "id": number,
@@ -185,7 +185,7 @@ class Acknowledged:
 
 
 class LakeLoad:
-    """An idempotent producer for all topics, at most `records_per_s`, until `records_max`."""
+    """An idempotent producer of about `records_per_s` and `records_max` records for all topics."""
 
     def __init__(
         self,
@@ -216,8 +216,8 @@ class LakeLoad:
         return sum(self._sent.values())
 
     def run(self, stopped: threading.Event) -> None:
-        """Send until `stopped` is set or all records are sent. At the end, each record is
-        acknowledged, or `failures` says why not."""
+        """Send until `stopped` is set or all records are sent. Afterwards, each record is
+        acknowledged, or `failures` has the reason."""
         while not stopped.wait(TICK_S) and self.sent < self._records_max:
             for topic in self._topics:
                 self._send(topic, max(1, int(TICK_S * self._records_per_s * topic.share)))

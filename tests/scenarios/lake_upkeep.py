@@ -1,4 +1,4 @@
-"""Upkeep of Iceberg tables while ingests commit: deletes, rewrites and expiry, and two readers.
+"""Maintenance of Iceberg tables during ingests: deletes, rewrites and expiry, and two readers.
 
 A stream of Spark reads each table. Invariant: the append that the stream has read last does not
 expire, and neither do later snapshots. Spark keeps its place in the stream as such a snapshot.
@@ -26,12 +26,12 @@ _SKIPPED = {
     "streaming-skip-overwrite-snapshots": "true",
 }
 _PROPERTIES = "'write.delete.isolation-level'='snapshot', 'commit.retry.num-retries'='20'"
-"""Appends of an ingest do not conflict with a delete of rows that the table already has."""
+"""With snapshot isolation, a delete does not conflict with the appends of an ingest."""
 
 
 @dataclass
 class UpkeepFigures:
-    """`failed` has the errors of statements that lost against other commits."""
+    """Counts of statements. `failed` has the errors of statements that failed."""
 
     deletes: int = 0
     rewrites: int = 0
@@ -40,7 +40,7 @@ class UpkeepFigures:
 
 
 class Upkeep:
-    """Takes care of tables, one after the other."""
+    """Maintains tables, one after the other."""
 
     def __init__(self, lake: LakeSession, folder: Path, tables: Sequence[str]) -> None:
         self._lake = lake
@@ -51,7 +51,7 @@ class Upkeep:
         self.figures = UpkeepFigures()
 
     def run(self, stopped: threading.Event) -> None:
-        """Go on until `stopped` is set."""
+        """Maintain the tables until `stopped` is set."""
         while not stopped.is_set():
             for table in self._tables:
                 if not stopped.wait(0.5) and self._lake.catalog.table_exists(table):
@@ -71,8 +71,8 @@ class Upkeep:
         return self._lake.spark.read.parquet(self._sink(table)).toArrow()
 
     def increment(self, table: str) -> tuple[set[int], pa.Table]:
-        """Read the appends after the oldest snapshot that the table still has. Returns the batches
-        of these appends, and their rows."""
+        """Read the appends after the oldest snapshot that the table still has. Return the batches
+        and the rows of these appends."""
         loaded = self._lake.catalog.load_table(table)
         newest, *_, oldest = ancestors_of(loaded.metadata)
         batches = {
@@ -105,7 +105,7 @@ class Upkeep:
             self._expire(table, read)
 
     def _delete(self, table: str) -> None:
-        """Delete some rows. If the statement fails, the table says if they are deleted."""
+        """Delete some rows. If the statement fails, a query shows whether the rows are deleted."""
         name = f"{CATALOG}.{table}"
         rows = self._lake.spark.sql(
             f"SELECT id FROM {name} ORDER BY rand() LIMIT {DELETED_TOGETHER}"
@@ -131,7 +131,7 @@ class Upkeep:
         )
 
     def _statement(self, statement: str) -> bool:
-        """Return False if the statement failed, because others committed or lock the catalog."""
+        """Run a statement. Return False after an error, such as a conflict with another commit."""
         try:
             self._lake.spark.sql(statement).collect()
         except (Py4JJavaError, PySparkException) as error:

@@ -1,4 +1,4 @@
-"""Decimals of Avro data: read exactly, and within a limit of bytes."""
+"""Avro decimals are read exactly, up to a limit of bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_decimal_keeps_all_its_digits(schema: Any, data: bytes, expected: Any)
 
 @pytest.mark.parametrize("of_itself", [False, True])
 def test_a_decimal_of_a_record_keeps_all_its_digits(of_itself: bool) -> None:
-    """A schema that contains itself has another reader."""
+    """Data of a schema that contains itself is read by fastavro's Python code."""
     inner = {"type": "record", "name": "I", "fields": [{"name": "x", "type": FIXED}]}
     fields: list[Any] = [{"name": "i", "type": inner}, {"name": "again", "type": "F"}]
     if of_itself:

@@ -1,4 +1,4 @@
-"""The checks of the proof `tables` find what they are for."""
+"""The checks of the proof `tables` find planted errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def acknowledged(count: int) -> pa.Table:
 
 
 def table_of(ids: Sequence[int], *, text: str | None = None) -> pa.Table:
-    """A table as it is read: partitions are 32-bit numbers, and the rows are in any order."""
+    """Return a table as a scan returns tables: 32-bit partitions, and rows in any order."""
     rows = [
         {
             "id": each,
@@ -53,9 +53,9 @@ def test_equal_tables_have_no_problems() -> None:
 @pytest.mark.parametrize(
     ("found", "deleted", "problem"),
     [
-        ([0, 1, 2], set(), "the table of orders: 3 rows, not the 4 expected ones"),
-        ([0, 1, 2, 3, 3], set(), "5 rows, not the 4 expected ones"),
-        ([0, 1, 2, 4], set(), "4 rows, not the 4 expected ones"),
+        ([0, 1, 2], set(), "the table of orders: 3 rows, not the 4 expected rows"),
+        ([0, 1, 2, 3, 3], set(), "5 rows, not the 4 expected rows"),
+        ([0, 1, 2, 4], set(), "4 rows, not the 4 expected rows"),
         ([0, 1, 2, 3], {2}, "1 deleted rows of orders are back"),
     ],
 )

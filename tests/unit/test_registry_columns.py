@@ -87,7 +87,7 @@ def nested_arrays(levels: int) -> Any:
 
 
 def doubling_records(levels: int) -> Any:
-    """Each record has the next one twice: 2 to the power of `levels` fields."""
+    """Return a schema with 2 ** `levels` fields: each record contains the next record twice."""
     inner: Any = record(f"R{levels}", x="int")
     for level in reversed(range(levels)):
         inner = record(f"R{level}", a=inner, b=f"R{level + 1}")
@@ -103,11 +103,11 @@ def doubling_records(levels: int) -> Any:
         (record("R", a="null"), "no fields"),
         (record("R", a=record("I")), "a cannot be a column: the record I has no fields"),
         (record("R", a=["null", "R"]), "a cannot be a column: the record R contains itself"),
-        (record("R", a={"type": "array", "items": "null"}), r"a\[\] .*all its values are null"),
+        (record("R", a={"type": "array", "items": "null"}), r"a\[\] .*all values are null"),
         (record("R", a=["int", "string"]), "a cannot .* types int32 and string"),
         (record("R", a=[record("A", x="int"), record("B", x="int")]), "a union of several types"),
         (record("R", a={**DECIMAL, "precision": 39}), "39 digits, and the limit is 38"),
-        (record("R", a=nested_arrays(101)), "more than 100 types are inside each other"),
+        (record("R", a=nested_arrays(101)), "more than 100 levels of nested types"),
         (doubling_records(20), f"more than {FIELDS_MAX:,} fields"),
     ],
 )
@@ -158,7 +158,7 @@ def test_types_of_protobuf() -> None:
     ],
 )
 def test_types_of_a_json_schema(schema: Any, column: pa.DataType | None) -> None:
-    """Those without a column are refused."""
+    """A schema without a column is refused."""
     inner = json_object(x={"type": "integer"})
     whole = {**json_object(a=schema), "$defs": {"i": inner}}
     other = json_object(y={"type": "string"})
@@ -205,5 +205,5 @@ def test_versions_are_merged() -> None:
 )
 def test_versions_of_other_types_are_refused(one: pa.DataType, other: pa.DataType) -> None:
     schemas = [pa.schema([("a", pa.struct([("b", kind)]))]) for kind in (one, other)]
-    with pytest.raises(ConfigurationError, match=r"a\.b cannot be a column: its schemas have"):
+    with pytest.raises(ConfigurationError, match=r"a\.b cannot be a column: the types"):
         merged(schemas)

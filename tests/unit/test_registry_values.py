@@ -1,4 +1,4 @@
-"""Rows from values in the frames of a schema registry."""
+"""Rows from values in the wire format of a schema registry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UNAVAILABLE = RegistryAnswer(503, b"{}")
 
 
 def registry_answers(versions: Mapping[int, RegistryAnswer]) -> dict[str, RegistryAnswer]:
-    """Of a registry with one subject. The keys are schema ids, in the order of the versions."""
+    """Return answers of a registry with one subject. `versions` has answers by schema id."""
     answers = {f"/subjects/{SUBJECT}/versions": json_answer([*range(1, len(versions) + 1)])}
     for version, (schema_id, answer) in enumerate(versions.items(), 1):
         found = json.loads(answer.body) | {"subject": SUBJECT, "version": version, "id": schema_id}
@@ -62,7 +62,7 @@ def avro_value(schema_id: int, schema: Any, value: Any) -> bytes:
 
 
 def rows_of(shape: RowShape, *values: bytes | None) -> MadeRows:
-    """The rows of records with these values. Tasks get a shape pickled."""
+    """Return the rows of records with these values. The shape is pickled, as for a task."""
     count = len(values)
     records = pa.RecordBatch.from_pydict(
         {
@@ -81,7 +81,7 @@ def rows_of(shape: RowShape, *values: bytes | None) -> MadeRows:
 def shape_of(
     versions: Mapping[int, RegistryAnswer], message: str | None = None
 ) -> Iterator[tuple[RowShape, dict[str, RegistryAnswer]]]:
-    """The shape by all versions. The answers of the registry can be changed."""
+    """Yield the shape from all versions, and the registry's answers. Tests may change answers."""
     answers = registry_answers(versions)
     with served_registry(answers) as url:
         access = RegistryAccess(url)
@@ -127,7 +127,7 @@ def test_other_values_become_dead_letters(value: bytes, reason: str) -> None:
 
 
 def test_a_schema_that_is_registered_during_a_run_ends_it() -> None:
-    """The table has no column for its field yet. The next run has."""
+    """The table has no column for the new field yet. The next run adds the column."""
     value = avro_value(5, SECOND, {"id": "new", "n": 7})
     with shape_of({3: avro_answer(FIRST)}) as (shape, answers):
         answers.update(registry_answers({3: avro_answer(FIRST), 5: avro_answer(SECOND)}))
@@ -166,7 +166,7 @@ def test_declared_fields_take_any_schema() -> None:
 
 
 def protobuf_answers() -> dict[str, RegistryAnswer]:
-    """Orders import the file of money, which is another subject."""
+    """Return answers of a registry: the schema of orders imports the subject `money`."""
     order, money = order_messages.Order.DESCRIPTOR.file, order_messages.Money.DESCRIPTOR.file
     texts = [base64.b64encode(file.serialized_pb).decode() for file in (order, money)]
     reference = {"name": "shop/money.proto", "subject": "money", "version": 1}

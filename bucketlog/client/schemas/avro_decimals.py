@@ -1,7 +1,7 @@
-"""Decimals of Avro data, read exactly.
+"""Exact reading of Avro decimals.
 
-fastavro rounds a decimal to the precision of its schema without an error. Before that, fastavro
-converts all its bytes, in time that is quadratic in their number.
+fastavro rounds a decimal to the precision of the schema, without an error. The conversion of a
+decimal takes time that is quadratic in the number of bytes. This number is therefore limited.
 """
 
 import copy
@@ -17,15 +17,15 @@ DECIMAL_BYTES_MAX = 1_024
 _DECIMAL = "decimal"
 _EXACT = "bucketlog-decimal"
 _CONTEXT = Context(prec=3 * DECIMAL_BYTES_MAX)
-"""A byte has less than three digits."""
+"""A byte adds fewer than three decimal digits."""
 
 
 def with_exact_decimals(parsed: ParsedSchema) -> Any:
-    """Return the schema for a reader of fastavro. Such a reader raises `ValueError` for a decimal
-    of more than `DECIMAL_BYTES_MAX` bytes."""
+    """Return a schema with which fastavro reads decimals exactly. Readers with this schema raise
+    `ValueError` for a decimal of more than `DECIMAL_BYTES_MAX` bytes."""
     if not _decimals(parsed):
         return parsed.schema
-    for module in ("fastavro._read_py", "fastavro.read"):  # Python, and compiled if there is such
+    for module in ("fastavro._read_py", "fastavro.read"):  # Python, and compiled if installed
         readers = needed(module, "avro").LOGICAL_READERS
         for kind in ("bytes", "fixed"):
             readers[f"{kind}-{_EXACT}"] = _read_exactly

@@ -46,14 +46,14 @@ def unqualified(name: str) -> str:
 
 
 def named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
-    """The types, by name, that are in a named one or are referred to there."""
+    """Return the names of the types that are inside the named type `node`, or referred to there."""
     parts = [one for inner in parts_of(node) for one in nodes_within(inner)]
     names = [one if isinstance(one, str) else one.get("name", "") for one in parts]
     return {name for name in names if name in named}
 
 
 def nodes_within(node: Any) -> Iterator[Any]:
-    """Itself and what it is made of, but not what is made of a type that has a name."""
+    """Yield `node` and the nodes inside, except unions and the insides of named types."""
     if not isinstance(node, list):
         yield node
     if not (isinstance(node, dict) and "name" in node):

@@ -1,4 +1,4 @@
-"""Protobuf messages by a schema of a registry, without generated classes."""
+"""Decoding of Protobuf messages with a schema of a registry, without generated classes."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ _BUILT_IN = "google/"
 
 
 class RegisteredMessages:
-    """The messages of a schema's file. Raises `InvalidDataError` for a schema that cannot be
-    built."""
+    """The messages in the file of a registered schema. Raises `InvalidDataError` if the schema
+    cannot be built."""
 
     def __init__(self, schema: SchemaText) -> None:
         descriptor_pool = needed("google.protobuf.descriptor_pool", "protobuf")
@@ -30,20 +30,20 @@ class RegisteredMessages:
             _add(self._pool, SchemaText(text, "PROTOBUF"), name, known)
         self._file = _add(self._pool, schema, None, known)
         self._classes: dict[tuple[int, ...], type[Message]] = {}
-        """By the indexes of the message."""
+        """Classes of messages, by message indexes."""
 
     def descriptor(self, name: str | None = None) -> "Descriptor":
-        """Return the descriptor of a message by its full name, or of the first message. Raises
-        `InvalidDataError`."""
+        """Return the descriptor of the message with the full name `name`. If `name` is None, return
+        the descriptor of the first message. Raises `InvalidDataError`."""
         name = name or full_name_at(self._file, [0])
         try:
             found: Descriptor = self._pool.FindMessageTypeByName(name)
         except KeyError as error:
-            raise InvalidDataError(f"its schema has no message {name}") from error
+            raise InvalidDataError(f"the schema has no message {name}") from error
         return found
 
     def read(self, data: bytes, at: int) -> "Message":
-        """Return the message in `data`, from the indexes of the message at byte `at` on. Raises
+        """Return the message in `data`. The message indexes begin at byte `at`. Raises
         `InvalidDataError`."""
         indexes, begin = read_message_indexes(data, at)
         cls = self._classes.get(tuple(indexes))

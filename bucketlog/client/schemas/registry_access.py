@@ -1,4 +1,4 @@
-"""How to reach a schema registry: a value that other processes can get."""
+"""Access to a schema registry, as a value that can be sent to other processes."""
 
 import os
 from dataclasses import dataclass, field
@@ -24,11 +24,12 @@ class RegistryAccess:
     ca_file: Path | None = None
 
     def registry(self) -> SchemaRegistry:
-        """Return the registry, without a request. Raises `ConfigurationError`."""
+        """Return a client of the registry, without a request. Raises `ConfigurationError`."""
         return SchemaRegistry(self.url, auth=self.auth, ca_file=self._ca_file())
 
     def subjects(self) -> Subjects:
-        """Return the registry's subjects, without a request. Raises `ConfigurationError`."""
+        """Return a client of the registry's subjects, without a request. Raises
+        `ConfigurationError`."""
         return Subjects(RegistryConnection(self.url, auth=self.auth, ca_file=self._ca_file()))
 
     def environment(self) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Values whose schemas are in a schema registry, as rows of tables: Avro, Protobuf, JSON Schema."""
+"""Conversion of Avro, Protobuf and JSON Schema values of a schema registry to rows of tables."""

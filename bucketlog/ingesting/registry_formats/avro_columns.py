@@ -36,16 +36,16 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-millis"): WALL_CLOCK,
     ("long", "local-timestamp-micros"): WALL_CLOCK,
 }
-"""Logical types that change the type of a column. `time-millis` and `time-micros` are numbers:
-Spark cannot read columns of Iceberg's type `time`."""
+"""Logical types that change the type of a column. `time-millis` and `time-micros` become numbers,
+because Spark cannot read columns of Iceberg's type `time`."""
 
 
 def avro_fields(parsed: ParsedSchema) -> pa.Schema:
-    """Return the fields of a record. Raises `ConfigurationError`."""
+    """Return the columns of a table for an Avro record. Raises `ConfigurationError`."""
     columns = _AvroColumns(parsed.named)
     root = parsed.named.get(parsed.schema) if isinstance(parsed.schema, str) else parsed.schema
     if not isinstance(root, dict) or root.get("type") not in ("record", "error"):
-        raise no_column("", "its Avro schema is not a record")
+        raise no_column("", "the Avro schema is not a record")
     return table_fields(columns.members(root, "", 0))
 
 
@@ -54,7 +54,7 @@ class _AvroColumns:
         self._named = named
         self._count = FieldCount()
         self._inside: list[str] = []
-        """The names of the records around the current field."""
+        """The names of the records that contain the current field."""
 
     def members(self, record: Mapping[str, Any], path: str, level: int) -> list[pa.Field]:
         name = record["name"]
@@ -98,7 +98,7 @@ class _AvroColumns:
     def _simple(self, name: str, path: str) -> pa.DataType:
         found = _SIMPLE.get(name)
         if found is None:
-            raise no_column(path, f"the Avro type {name[:60]!r} is not known")
+            raise no_column(path, f"the Avro type {name[:60]!r} is unknown")
         return found
 
     def _struct(self, node: Mapping[str, Any], path: str, level: int) -> pa.DataType:
@@ -110,19 +110,20 @@ class _AvroColumns:
     def _item(self, node: Any, path: str, level: int) -> pa.DataType:
         found = self._type(node, path, level + 1)
         if found is None:
-            raise no_column(path, "all its values are null")
+            raise no_column(path, "all values are null")
         return found
 
     def _union(self, branches: list[Any], path: str, level: int) -> pa.DataType | None:
         found = [self._type(branch, path, level + 1) for branch in branches]
         types = [kind for kind in found if kind is not None]
         if len(types) > 1 and any(map(kinds.is_nested, types)):
-            raise no_column(path, "it is a union of several types")
+            raise no_column(path, "the type is a union of several types")
         return reduce(lambda one, other: wider(one, other, path), types) if types else None
 
 
 def _decimal(node: Mapping[str, Any], path: str) -> pa.DataType:
     digits, scale = node["precision"], node.get("scale", 0)
     if digits > DECIMAL_DIGITS_MAX:
-        raise no_column(path, f"decimals of {digits} digits, and the limit is {DECIMAL_DIGITS_MAX}")
+        reason = f"a decimal has {digits} digits, and the limit is {DECIMAL_DIGITS_MAX}"
+        raise no_column(path, reason)
     return pa.decimal128(digits, scale)

@@ -1,7 +1,7 @@
 """Columns of a table from the schemas of a registry. Pure.
 
-Invariant: the columns of several schemas hold every value of each of these schemas. Otherwise,
-`ConfigurationError` names the field.
+Invariant: the columns of several schemas can store every value of each schema. If this is
+impossible for a field, `ConfigurationError` names the field.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,9 @@ import pyarrow.types as kinds
 from bucketlog.log_format.errors import ConfigurationError
 
 LEVELS_MAX = 100
-"""Largest number of types inside each other."""
+"""Largest number of levels of nested types."""
 FIELDS_MAX = 10_000
-"""Largest number of fields of a table, with the fields of structs."""
+"""Largest number of fields of a table, including the fields of structs."""
 INSTANT = pa.timestamp("us", tz="UTC")
 WALL_CLOCK = pa.timestamp("us")
 _PATH_MAX = 200
@@ -23,43 +23,45 @@ _WIDER: Sequence[tuple[pa.DataType, ...]] = (
     (pa.int32(), pa.int64()),
     (pa.float32(), pa.float64()),
 )
-"""Types that an Iceberg table can widen, the narrowest first."""
+"""Type promotions of Iceberg, from the narrower type to the wider type."""
 
 
 def no_column(path: str, reason: str) -> ConfigurationError:
-    """Return the error for a field that has no column. `path` is empty for the whole value."""
+    """Return the error for a field that cannot be a column. An empty `path` is the whole value."""
     place = f"{path[:_PATH_MAX]}…" if len(path) > _PATH_MAX else path
     return ConfigurationError(
-        f"{place or 'the value'} cannot be a column: {reason}", remedy=_REMEDY
+        f"field {place} cannot be a column: {reason}" if place else f"no columns: {reason}",
+        remedy=_REMEDY,
     )
 
 
 class FieldCount:
-    """Counts the fields of a schema while its types are walked over. A short schema can have any
-    number of fields, if types are used again inside others."""
+    """Counts the types of a schema, and refuses too many. A short schema can have very many fields,
+    because other types can use a named type several times."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def add(self, path: str, level: int) -> None:
-        """Count a type at `path`, inside `level` others. Raises `ConfigurationError`."""
+        """Count a type at `path`, inside `level` other types. Raises `ConfigurationError`."""
         self._count += 1
         if level > LEVELS_MAX:
-            raise no_column(path, f"more than {LEVELS_MAX} types are inside each other")
+            raise no_column(path, f"the schema has more than {LEVELS_MAX} levels of nested types")
         if self._count > FIELDS_MAX:
-            raise no_column("", f"its schema has more than {FIELDS_MAX:,} fields")
+            raise no_column("", f"the schema has more than {FIELDS_MAX:,} fields")
 
 
 def table_fields(fields: Sequence[pa.Field]) -> pa.Schema:
-    """Return the fields of a table. Raises `ConfigurationError` if there are none."""
+    """Return the schema of a table. Raises `ConfigurationError` if `fields` is empty."""
     if not fields:
-        raise no_column("", "its schema has no fields")
+        raise no_column("", "the schema has no fields")
     return pa.schema(fields)
 
 
 def merged(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """Return the fields of all schemas, in the order in which they appear first. Raises
-    `ConfigurationError` for a field whose types have no common wider type."""
+    """Return a schema with the fields of all schemas, in the order of their first appearance.
+
+    Raises `ConfigurationError` if the types of a field have no common wider type."""
     found: dict[str, pa.Field] = {}
     for schema in schemas:
         _merge(found, schema, "")
@@ -75,7 +77,7 @@ def _merge(found: dict[str, pa.Field], others: Iterable[pa.Field], path: str) ->
 
 
 def wider(one: pa.DataType, other: pa.DataType, path: str) -> pa.DataType:
-    """Return the type that holds the values of both. Raises `ConfigurationError`."""
+    """Return a type that can store the values of both types. Raises `ConfigurationError`."""
     if one == other:
         return one
     if kinds.is_struct(one) and kinds.is_struct(other):
@@ -91,4 +93,4 @@ def wider(one: pa.DataType, other: pa.DataType, path: str) -> pa.DataType:
     for ascending in _WIDER:
         if one in ascending and other in ascending:
             return ascending[-1]
-    raise no_column(path, f"its schemas have the types {one} and {other}")
+    raise no_column(path, f"the types {one} and {other} have no common wider type")

@@ -1,6 +1,7 @@
 """Columns of a table from a JSON Schema. Pure.
 
-Types decide, not the limits of values: a record that its schema refuses may still fit the columns.
+The columns depend on types, and not on constraints such as `minimum`. A value that is invalid by
+its JSON Schema may therefore fit the columns.
 """
 
 import json
@@ -31,12 +32,12 @@ _FORMATS: Mapping[str, pa.DataType] = {"date-time": INSTANT, "date": pa.date32()
 
 
 def json_schema_fields(text: str, references: Mapping[str, str]) -> pa.Schema:
-    """Return the fields of an object. `references` are the texts of other schemas, by name. Raises
-    `ConfigurationError`, and `InvalidDataError` for a text that is not a JSON Schema."""
+    """Return the columns of a table for a JSON object. `references` has the texts of other schemas
+    by name. Raises `ConfigurationError`, and `InvalidDataError` for a text that is not JSON."""
     columns = _JsonColumns({"": _parsed(text)} | {n: _parsed(t) for n, t in references.items()})
     found = columns.type_of("", columns.documents[""], "", 0)
     if not (found is not None and kinds.is_struct(found)):
-        raise no_column("", "its JSON Schema is not an object with properties")
+        raise no_column("", "the JSON Schema is not an object with properties")
     return table_fields(list(found))
 
 
@@ -44,7 +45,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidDataError(f"no JSON Schema: {error}", remedy="correct the schema") from error
+        raise InvalidDataError(
+            f"the JSON Schema is not JSON: {error}", remedy="correct the schema"
+        ) from error
 
 
 class _JsonColumns:
@@ -52,14 +55,14 @@ class _JsonColumns:
         self.documents = documents
         self._count = FieldCount()
         self._inside: list[tuple[str, str]] = []
-        """The references around the current schema: document and place."""
+        """The references that lead to the current schema, as document and JSON Pointer."""
 
     def type_of(self, document: str, schema: Any, path: str, level: int) -> pa.DataType | None:
         """Return the type of a column, or None if all values are null. `document` is the name of
-        the text that has `schema`."""
+        the document that contains `schema`."""
         self._count.add(path, level)
         if not isinstance(schema, dict):
-            raise no_column(path, "its JSON Schema has no type")
+            raise no_column(path, "the JSON Schema has no supported type")
         if "$ref" in schema:
             return self._referred(document, schema["$ref"], path, level)
         branches = schema.get("oneOf") or schema.get("anyOf") or schema.get("allOf")
@@ -88,7 +91,7 @@ class _JsonColumns:
                 found = schema.get("format")
                 return _FORMATS.get(found if isinstance(found, str) else "", pa.string())
         if not isinstance(named, str) or named not in _SIMPLE:
-            raise no_column(path, "its JSON Schema has no type")
+            raise no_column(path, "the JSON Schema has no supported type")
         return _SIMPLE[named]
 
     def _object(
@@ -105,28 +108,28 @@ class _JsonColumns:
         if isinstance(others, dict):
             item = self.type_of(document, others, f"{path}{{}}", level + 1)
             return pa.map_(pa.string(), _not_null(item, path))
-        raise no_column(path, "it is an object without properties")
+        raise no_column(path, "the object has no properties")
 
     def _union(self, document: str, branches: Any, path: str, level: int) -> pa.DataType | None:
         if not isinstance(branches, list):
-            raise no_column(path, "its JSON Schema has no type")
+            raise no_column(path, "the JSON Schema has no supported type")
         found = [self.type_of(document, each, path, level + 1) for each in branches]
         types = [kind for kind in found if kind is not None]
         if len(types) > 1 and any(map(kinds.is_nested, types)):
-            raise no_column(path, "it is a union of several types")
+            raise no_column(path, "the type is a union of several types")
         return reduce(lambda one, other: wider(one, other, path), types) if types else None
 
     def _referred(self, document: str, reference: Any, path: str, level: int) -> pa.DataType | None:
         name, _, place = str(reference).partition("#")
         target = (name or document, place)
         if target in self._inside:
-            raise no_column(path, "its JSON Schema contains itself")
+            raise no_column(path, "the JSON Schema contains itself")
         node: Any = self.documents.get(target[0])
         for step in filter(None, place.split("/")):
             key = unquote(step).replace("~1", "/").replace("~0", "~")
             node = node.get(key) if isinstance(node, dict) else None
         if node is None:
-            raise no_column(path, f"its JSON Schema refers to {str(reference)[:100]!r}")
+            raise no_column(path, f"there is no JSON Schema {str(reference)[:100]!r}")
         self._inside.append(target)
         found = self.type_of(target[0], node, path, level + 1)
         self._inside.pop()
@@ -134,7 +137,7 @@ class _JsonColumns:
 
 
 def _kinds_of(schema: dict[str, Any]) -> str | None:
-    """Return the type of a schema that names none, but lists strings or properties."""
+    """Return the type of a schema without `type`, from `properties`, `enum` or `const`."""
     if "properties" in schema:
         return "object"
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
@@ -144,5 +147,5 @@ def _kinds_of(schema: dict[str, Any]) -> str | None:
 
 def _not_null(kind: pa.DataType | None, path: str) -> pa.DataType:
     if kind is None:
-        raise no_column(path, "all its values are null")
+        raise no_column(path, "all values are null")
     return kind

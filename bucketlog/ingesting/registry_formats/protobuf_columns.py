@@ -1,8 +1,8 @@
-"""Columns of a table from a Protobuf message, and the fields of messages as values.
+"""Columns of a table from a Protobuf message, and conversion of messages to plain values.
 
-Fields without presence have their default value if a message does not have them. Wrappers of
-google.protobuf are nullable values, Timestamp is a timestamp, and Struct, Value and ListValue are
-JSON texts.
+If a message lacks a field without presence, the field's value is the default value. The wrappers of
+google.protobuf become nullable values. Timestamp becomes a timestamp. Struct, Value and ListValue
+become JSON texts.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 Plain: TypeAlias = Callable[[Any], Any]
-"""Returns a value of a field as a plain value of Python."""
+"""Converts the value of a field to a plain Python value."""
 
 _UNSIGNED_64 = pa.decimal128(20, 0)
 _TYPES: Mapping[str, pa.DataType] = {
@@ -57,7 +57,7 @@ _MICROSECOND_NANOS = 1_000
 
 
 def message_fields(descriptor: "Descriptor") -> pa.Schema:
-    """Return the fields of a message. Raises `ConfigurationError`."""
+    """Return the columns of a table for a message. Raises `ConfigurationError`."""
     return table_fields(_MessageColumns().members(descriptor, "", 0))
 
 
@@ -65,7 +65,7 @@ class _MessageColumns:
     def __init__(self) -> None:
         self._count = FieldCount()
         self._inside: list[str] = []
-        """The names of the messages around the current field."""
+        """The names of the messages that contain the current field."""
 
     def members(self, message: "Descriptor", path: str, level: int) -> list[pa.Field]:
         name = message.full_name
@@ -105,14 +105,14 @@ class _MessageColumns:
 
 
 class MessageValues:
-    """The fields of messages as plain values, by name. Plans are made once for each message."""
+    """Converts messages to plain values by field name, with one plan for each message type."""
 
     def __init__(self) -> None:
         self._plans: dict[str, Mapping[str, Callable[[Message], Any]]] = {}
 
     def of(self, message: "Message") -> dict[str, Any]:
-        """Raises `BadValueError`."""
-        plan = self._plan(cast("Descriptor", message.DESCRIPTOR))  # both kinds have these fields
+        """Return the plain values of a message, by field name. Raises `BadValueError`."""
+        plan = self._plan(cast("Descriptor", message.DESCRIPTOR))  # all descriptors have `fields`
         return {name: get(message) for name, get in plan.items()}
 
     def _plan(self, descriptor: "Descriptor") -> Mapping[str, Callable[["Message"], Any]]:
@@ -159,7 +159,7 @@ def _type_name(field: "FieldDescriptor") -> str:
 
 
 def _map_value(field: "FieldDescriptor") -> "FieldDescriptor | None":
-    """Return the field of a map's values, or None if the field is not a map."""
+    """Return the descriptor of a map's values, or None if `field` is not a map."""
     message = field.message_type
     if message is None or not message.GetOptions().map_entry:
         return None
@@ -167,7 +167,7 @@ def _map_value(field: "FieldDescriptor") -> "FieldDescriptor | None":
 
 
 def _key(key: Any) -> str:
-    """Return the key of a map as in Protobuf's JSON."""
+    """Return the key of a map as Protobuf's JSON format writes keys."""
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
@@ -188,5 +188,5 @@ def _json(value: Any) -> str:
     try:
         text: str = json_format.MessageToJson(value, indent=None)
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadValueError(f"{value.DESCRIPTOR.name} is not JSON: {error}") from error
+        raise BadValueError(f"{value.DESCRIPTOR.name} cannot be JSON: {error}") from error
     return text

@@ -1,8 +1,8 @@
-"""Values in the frames of a schema registry, as fields of a table.
+"""Decoding of values in the wire format of a schema registry, for the rows of a table.
 
-Invariants: a value is read by the schema that it was written with. If the columns come from the
-registry, a value of a newer schema ends the run: its fields may have no columns yet. The next run
-has the columns. A registry that does not answer ends the run as well.
+Invariants: each value is decoded with the schema that it was written with. If the columns come from
+the registry, a value with a newer schema ends the run, because its fields may have no columns yet.
+The next run adds the columns. If the registry does not answer, the run also ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,8 +46,9 @@ class NewerSchemaError(BucketlogError):
 
 
 def versions_of(access: RegistryAccess, subjects: Sequence[str]) -> Mapping[int, str]:
-    """Return the ids of all versions of subjects, in order, with a name for errors. Raises
-    `SchemaRegistryError`, and `ConfigurationError` if there are too many versions."""
+    """Return the schema ids of all versions of subjects, in order, each with a name for errors.
+
+    Raises `SchemaRegistryError`, and `ConfigurationError` if there are too many versions."""
     registry = access.subjects()
     found: dict[int, str] = {}
     for subject in subjects:
@@ -68,7 +69,7 @@ def versions_of(access: RegistryAccess, subjects: Sequence[str]) -> Mapping[int,
 
 @dataclass(frozen=True)
 class RegistryColumns:
-    """The columns of all versions of subjects. `ids` are the ids of these versions."""
+    """Columns of a table from all versions of subjects. `ids` are the versions' schema ids."""
 
     fields: pa.Schema
     ids: frozenset[int]
@@ -78,9 +79,10 @@ class RegistryColumns:
     def of(
         cls, access: RegistryAccess, subjects: Sequence[str], message: str | None
     ) -> "RegistryColumns":
-        """Ask the registry. `message`: the full name of a Protobuf message; None: the first message
-        of each schema. Raises `SchemaRegistryError`, and `ConfigurationError` for schemas without
-        columns."""
+        """Return the columns of the versions that the registry has now. `message` is the full name
+        of a Protobuf message. If `message` is None, each schema's first message is used.
+
+        Raises `SchemaRegistryError`, and `ConfigurationError` for schemas without columns."""
         versions = versions_of(access, subjects)
         if not versions:
             raise ConfigurationError(
@@ -102,8 +104,8 @@ class RegistryColumns:
 
 @dataclass(frozen=True)
 class RegistryValues:
-    """The format of a table's values. `columns` is None if the fields of the table are declared.
-    `message`: as in `RegistryColumns.of`; values of other messages do not fit."""
+    """Format of values of a schema registry. `columns` is None if the user declared the fields of
+    the table. `message` is as in `RegistryColumns.of`. Values of other messages do not fit."""
 
     access: RegistryAccess
     columns: RegistryColumns | None = None
@@ -117,17 +119,18 @@ class RegistryValues:
 
 
 class _Reader:
-    """Reads the values of a task. Several schemas may be in turn."""
+    """Decodes the values of a task. The values may have different schemas."""
 
     def __init__(self, values: RegistryValues) -> None:
         self._values = values
         self._registry = values.access.registry()
         self._read: dict[int, Callable[[bytes, int], _Fields]] = {}
         self._newest: frozenset[int] | None = None
-        """The ids of the subjects' versions, asked for while the task runs."""
+        """The schema ids of the subjects' versions, from a request during the task."""
 
     def read(self, value: bytes) -> _Fields:
-        """Raises `BadValueError`, `SchemaRegistryError` and `NewerSchemaError`."""
+        """Return the fields of a value. Raises `BadValueError`, `SchemaRegistryError` and
+        `NewerSchemaError`."""
         try:
             schema_id = schema_id_of(value)
             read = self._read.get(schema_id)
@@ -151,7 +154,7 @@ class _Reader:
         if schema_id in self._newest:
             raise NewerSchemaError(
                 f"schema {schema_id} of subject {subjects} was registered after the run began",
-                remedy="run the ingest again: it adds the columns of this schema",
+                remedy="run the ingest again: the next run adds the columns",
             )
         raise BadValueError(f"schema {schema_id} is not a version of subject {subjects}")
 
@@ -182,7 +185,7 @@ def _avro_reader(schema: SchemaText) -> Callable[[bytes, int], _Fields]:
     def fields(data: bytes, at: int) -> _Fields:
         found = read(data, at)
         if not isinstance(found, dict):
-            raise BadValueError("the value is not a record of Avro")
+            raise BadValueError("the value is not an Avro record")
         return found
 
     return fields
