@@ -62,7 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "table serve": ("bucketlog table serve lake --catalog-property uri=sqlite:///catalog.db",),
     "table run": (
         "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",
-        "bucketlog table run s3://logs --topics orders --value-format registry --into lake.db.o",
+        "bucketlog table run s3://logs --topics bids --value-format registry --into lake.db.bids",
     ),
     "mirror": ("bucketlog mirror --from kafka:9092 --topics 'orders-*' -b localhost:9092",),
     "export": ("bucketlog export --to kafka:9092 --topics 'orders-*' --once",),

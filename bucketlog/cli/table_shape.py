@@ -137,6 +137,10 @@ class ShapeFlags:
         from bucketlog.log_reader.tables.schema_text import parse_schema
 
         access, times = self._access(), self._times()
+        if self.schema is not None and self.subject:
+            raise ConfigurationError(
+                "--subject and --schema are given", remedy="give one of them: both name the columns"
+            )
         if self.schema is not None:
             values = RegistryValues(access, None, self.message)
             fields = parse_schema(self.schema)

@@ -14,6 +14,9 @@ from tests.servers.cluster import free_port
 from tests.servers.schema_registry import Registry
 
 
+SCHEMA = ("--schema", "id string")
+
+
 class Line(BaseModel):
     id: str
     amount: float = 0
@@ -105,6 +108,10 @@ def test_a_registry_out_of_reach_ends_the_run(tmp_path: Path) -> None:
     [
         ((), "JSON values need --schema"),
         (("--schema", "id string", "--subject", "s"), "--subject applies only to values"),
+        (
+            ("--value-format", "registry", "--registry-url", "http://x", *SCHEMA, "--subject", "s"),
+            "--subject and --schema are given",
+        ),
         (("--value-format", "registry"), "no URL of a schema registry"),
         (("--value-format", "registry", "--registry-url", "nowhere"), "is not a URL"),
     ],
