@@ -11,12 +11,19 @@ import pytest
 from bucketlog.client.schemas.avro import parsed_schema
 from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.ingesting.registry_formats.avro_columns import avro_fields
-from bucketlog.ingesting.registry_formats.columns import FIELDS_MAX, INSTANT, WALL_CLOCK, merged
+from bucketlog.ingesting.registry_formats.columns import (
+    FIELDS_MAX,
+    INSTANT,
+    PATH_MAX,
+    WALL_CLOCK,
+    merged,
+)
 from bucketlog.ingesting.registry_formats.json_schema_columns import json_schema_fields
 from bucketlog.ingesting.registry_formats.protobuf_columns import message_fields
 from bucketlog.log_format.errors import ConfigurationError
 from tests.models import order_messages
 
+TWICE = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}] * 2}
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
 
 
@@ -66,6 +73,7 @@ def json_object(**properties: Any) -> dict[str, Any]:
         (logical("long", "timestamp-micros"), INSTANT),
         (logical("long", "local-timestamp-micros"), WALL_CLOCK),
         (logical("long", "timestamp-nanos"), pa.int64()),
+        ({"type": "int", "logicalType": ["date"]}, pa.int32()),
         (DECIMAL, pa.decimal128(9, 2)),
         (["null", "string"], pa.string()),
         (["int", "null", "long"], pa.int64()),
@@ -101,7 +109,7 @@ def doubling_records(levels: int) -> Any:
         (["null", record("R", a="int")], "not a record"),
         (record("R"), "no fields"),
         (record("R", a="null"), "no fields"),
-        (record("R", a=record("I")), "a cannot be a column: the record I has no fields"),
+        (record("R", a=record("I")), "a cannot be a column: its schema has no fields"),
         (record("R", a=["null", "R"]), "a cannot be a column: the record R contains itself"),
         (record("R", a={"type": "array", "items": "null"}), r"a\[\] .*all values are null"),
         (record("R", a=["int", "string"]), "a cannot .* types int32 and string"),
@@ -109,6 +117,14 @@ def doubling_records(levels: int) -> Any:
         (record("R", a={**DECIMAL, "precision": 39}), "39 digits, and the limit is 38"),
         (record("R", a=nested_arrays(101)), "more than 100 levels of nested types"),
         (doubling_records(20), f"more than {FIELDS_MAX:,} fields"),
+        (record("R", a=logical("bytes", "decimal")), "a cannot .* the precision None"),
+        (record("R", a={**DECIMAL, "precision": 0, "scale": 0}), "a cannot .* the precision 0"),
+        (record("R", a={**DECIMAL, "scale": None}), "a cannot .* the scale None"),
+        (record("R", **{"": "int"}), "it has a field of the name ''"),
+        ({"type": "record", "name": "R", "fields": [{"name": 5, "type": "int"}]}, "the name '5'"),
+        (record("R", a=record("I", **{"\ud800": "int"})), "a cannot .* name is not Unicode"),
+        (record("R", a=record("I", **{"n" * PATH_MAX: "int"})), "path has more than 2,000"),
+        (record("R", a=TWICE), "a cannot be a column: its schema has the field 'x' twice"),
     ],
 )
 def test_schemas_of_avro_without_columns(schema: Any, reason: str) -> None:
@@ -155,6 +171,11 @@ def test_types_of_protobuf() -> None:
         ({"$ref": "#"}, None),
         ({"$ref": "#/$defs/none"}, None),
         (True, None),
+        (json_object(x={"type": "null"}), None),
+        (json_object(**{"\ud800": {"type": "string"}}), None),
+        ({"$ref": ["#"]}, None),
+        ({"$ref": f"#/$defs/{'/' * 1_000}i"}, None),
+        ({"type": ["string"] * 8}, None),
     ],
 )
 def test_types_of_a_json_schema(schema: Any, column: pa.DataType | None) -> None:

@@ -12,7 +12,9 @@ from bucketlog.ingesting.registry_formats.columns import (
     INSTANT,
     WALL_CLOCK,
     FieldCount,
+    inner_path,
     no_column,
+    structure,
     table_fields,
     wider,
 )
@@ -63,7 +65,7 @@ class _AvroColumns:
         self._inside.append(name)
         found = []
         for field in record["fields"]:
-            inner = f"{path}.{field['name']}" if path else field["name"]
+            inner = inner_path(path, field["name"])
             kind = self._type(field["type"], inner, level + 1)
             if kind is not None:
                 found.append(pa.field(field["name"], kind))
@@ -91,9 +93,11 @@ class _AvroColumns:
                 return pa.map_(pa.string(), self._item(node["values"], f"{path}{{}}", level))
             case "null":
                 return None
-        if node.get("logicalType") == "decimal" and base in ("bytes", "fixed"):
+        logical = node.get("logicalType")
+        if logical == "decimal" and base in ("bytes", "fixed"):
             return _decimal(node, path)
-        return _LOGICAL.get((base, node.get("logicalType", ""))) or self._simple(base, path)
+        known = _LOGICAL.get((base, logical)) if isinstance(logical, str) else None
+        return known or self._simple(base, path)
 
     def _simple(self, name: str, path: str) -> pa.DataType:
         found = _SIMPLE.get(name)
@@ -102,10 +106,7 @@ class _AvroColumns:
         return found
 
     def _struct(self, node: Mapping[str, Any], path: str, level: int) -> pa.DataType:
-        members = self.members(node, path, level)
-        if not members:
-            raise no_column(path, f"the record {node['name']} has no fields")
-        return pa.struct(members)
+        return structure(self.members(node, path, level), path)
 
     def _item(self, node: Any, path: str, level: int) -> pa.DataType:
         found = self._type(node, path, level + 1)
@@ -122,7 +123,9 @@ class _AvroColumns:
 
 
 def _decimal(node: Mapping[str, Any], path: str) -> pa.DataType:
-    digits, scale = node["precision"], node.get("scale", 0)
+    digits, scale = node.get("precision"), node.get("scale", 0)
+    if type(digits) is not int or type(scale) is not int or not 0 <= scale <= digits > 0:
+        raise no_column(path, f"no decimals have the precision {digits!r} and the scale {scale!r}")
     if digits > DECIMAL_DIGITS_MAX:
         reason = f"a decimal has {digits} digits, and the limit is {DECIMAL_DIGITS_MAX}"
         raise no_column(path, reason)

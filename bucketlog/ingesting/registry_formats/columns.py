@@ -4,6 +4,7 @@ Invariant: the columns of several schemas can store every value of each schema. 
 impossible for a field, `ConfigurationError` names the field.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
@@ -15,9 +16,11 @@ LEVELS_MAX = 100
 """Largest number of levels of nested types."""
 FIELDS_MAX = 10_000
 """Largest number of fields of a table, including the fields of structs."""
+PATH_MAX = 2_000
+"""Largest number of characters of a field's path. A path is kept for each field."""
 INSTANT = pa.timestamp("us", tz="UTC")
 WALL_CLOCK = pa.timestamp("us")
-_PATH_MAX = 200
+_SHOWN_MAX = 200
 _REMEDY = "declare the fields of the table with --schema"
 _WIDER: Sequence[tuple[pa.DataType, ...]] = (
     (pa.int32(), pa.int64()),
@@ -28,7 +31,7 @@ _WIDER: Sequence[tuple[pa.DataType, ...]] = (
 
 def no_column(path: str, reason: str) -> ConfigurationError:
     """Return the error for a field that cannot be a column. An empty `path` is the whole value."""
-    place = f"{path[:_PATH_MAX]}…" if len(path) > _PATH_MAX else path
+    place = f"{path[:_SHOWN_MAX]}…" if len(path) > _SHOWN_MAX else path
     return ConfigurationError(
         f"field {place} cannot be a column: {reason}" if place else f"no columns: {reason}",
         remedy=_REMEDY,
@@ -49,6 +52,32 @@ class FieldCount:
             raise no_column(path, f"the schema has more than {LEVELS_MAX} levels of nested types")
         if self._count > FIELDS_MAX:
             raise no_column("", f"the schema has more than {FIELDS_MAX:,} fields")
+
+
+def inner_path(path: str, name: object) -> str:
+    """Return the path of the field `name` at `path`. Raises `ConfigurationError` for a name that no
+    column can have."""
+    if not isinstance(name, str) or not name:
+        raise no_column(path, f"the schema has a field of the name {str(name)[:_SHOWN_MAX]!r}")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise no_column(path, f"a field's name is not Unicode: {name[:_SHOWN_MAX]!r}") from error
+    found = f"{path}.{name}" if path else name
+    if len(found) > PATH_MAX:
+        raise no_column(found, f"the path has more than {PATH_MAX:,} characters")
+    return found
+
+
+def structure(fields: Sequence[pa.Field], path: str) -> pa.DataType:
+    """Return the type of a column with these fields. Raises `ConfigurationError` if there are none,
+    or if two have the same name."""
+    if not fields:
+        raise no_column(path, "the schema has no fields")
+    (name, count), *_ = Counter(each.name for each in fields).most_common(1)
+    if count > 1:
+        raise no_column(path, f"the schema has the field {name!r} twice")
+    return pa.struct(fields)
 
 
 def table_fields(fields: Sequence[pa.Field]) -> pa.Schema:

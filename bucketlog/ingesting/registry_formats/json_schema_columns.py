@@ -1,7 +1,7 @@
 """Columns of a table from a JSON Schema. Pure.
 
 The columns depend on types, and not on constraints such as `minimum`. A value that is invalid by
-its JSON Schema may therefore fit the columns.
+the JSON Schema may therefore fit the columns.
 """
 
 import json
@@ -16,7 +16,9 @@ import pyarrow.types as kinds
 from bucketlog.ingesting.registry_formats.columns import (
     INSTANT,
     FieldCount,
+    inner_path,
     no_column,
+    structure,
     table_fields,
     wider,
 )
@@ -28,6 +30,10 @@ _SIMPLE: Mapping[str, pa.DataType] = {
     "number": pa.float64(),
     "string": pa.string(),
 }
+_TYPES_MAX = 7
+"""Number of the types of a JSON Schema."""
+_REFERENCE_MAX = 1_000
+"""Largest number of characters of a reference, which a schema may use any number of times."""
 _FORMATS: Mapping[str, pa.DataType] = {"date-time": INSTANT, "date": pa.date32()}
 
 
@@ -72,6 +78,8 @@ class _JsonColumns:
         if named is None:
             named = _kinds_of(schema)
         if isinstance(named, list):
+            if len(named) > _TYPES_MAX:
+                raise no_column(path, f"the JSON Schema has more than {_TYPES_MAX} types")
             each = [{**schema, "type": one} for one in named]
             return self._union(document, each, path, level)
         return self._typed(document, schema, named, path, level)
@@ -101,10 +109,10 @@ class _JsonColumns:
         if isinstance(properties, dict) and properties:
             found = []
             for name, inner in properties.items():
-                kind = self.type_of(document, inner, f"{path}.{name}" if path else name, level + 1)
+                kind = self.type_of(document, inner, inner_path(path, name), level + 1)
                 if kind is not None:
                     found.append(pa.field(name, kind))
-            return pa.struct(found)
+            return structure(found, path)
         if isinstance(others, dict):
             item = self.type_of(document, others, f"{path}{{}}", level + 1)
             return pa.map_(pa.string(), _not_null(item, path))
@@ -120,7 +128,9 @@ class _JsonColumns:
         return reduce(lambda one, other: wider(one, other, path), types) if types else None
 
     def _referred(self, document: str, reference: Any, path: str, level: int) -> pa.DataType | None:
-        name, _, place = str(reference).partition("#")
+        if not isinstance(reference, str) or len(reference) > _REFERENCE_MAX:
+            raise no_column(path, "the JSON Schema has a reference that is not a short text")
+        name, _, place = reference.partition("#")
         target = (name or document, place)
         if target in self._inside:
             raise no_column(path, "the JSON Schema contains itself")
@@ -129,7 +139,7 @@ class _JsonColumns:
             key = unquote(step).replace("~1", "/").replace("~0", "~")
             node = node.get(key) if isinstance(node, dict) else None
         if node is None:
-            raise no_column(path, f"there is no JSON Schema {str(reference)[:100]!r}")
+            raise no_column(path, f"there is no JSON Schema {reference[:100]!r}")
         self._inside.append(target)
         found = self.type_of(target[0], node, path, level + 1)
         self._inside.pop()

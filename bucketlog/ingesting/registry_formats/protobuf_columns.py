@@ -14,7 +14,9 @@ import pyarrow as pa
 from bucketlog.ingesting.registry_formats.columns import (
     INSTANT,
     FieldCount,
+    inner_path,
     no_column,
+    structure,
     table_fields,
 )
 from bucketlog.log_format.extras import needed
@@ -74,7 +76,7 @@ class _MessageColumns:
         self._inside.append(name)
         found = []
         for field in message.fields:
-            inner = f"{path}.{field.name}" if path else field.name
+            inner = inner_path(path, field.name)
             found.append(pa.field(field.name, self._type(field, inner, level + 1)))
         self._inside.pop()
         return found
@@ -98,10 +100,7 @@ class _MessageColumns:
             return pa.string()
         if message.full_name in _WRAPPERS:
             return _TYPES[_type_name(message.fields_by_name["value"])]
-        members = self.members(message, path, level)
-        if not members:
-            raise no_column(path, f"the message {message.full_name} has no fields")
-        return pa.struct(members)
+        return structure(self.members(message, path, level), path)
 
 
 class MessageValues:
