@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from bucketlog.client.formats import accepted_class, first_line, type_mismatch, type_name
 from bucketlog.client.schemas.avro_data import AvroValueEncoder
-from bucketlog.client.schemas.avro_decimals import with_exact_decimals
+from bucketlog.client.schemas.avro_exact_values import python_reader, with_exact_values
 from bucketlog.client.schemas.avro_kinds import (
     ParsedSchema,
     kind_of,
@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _UNWRITABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError, RecursionError)
 _NO_SCHEMA = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_CHECKED = ("__fastavro_parsed", "__named_schemas")
 _UNREADABLE = (ValueError, EOFError, IndexError, KeyError, OverflowError, ArithmeticError)
 
 
@@ -178,8 +179,8 @@ class Avro(Generic[T]):
         parsed = parsed_schema(schema)
         with _within_bounds():
             SchemaResolution(parsed, self._derived).check()
-            read = data_reader(parsed)
             convert = AvroValueDecoder(parsed, self._derived.names).root()
+        read = data_reader(parsed)
         validate, declared = self._validate, self.declared
 
         def decode(data: bytes, at: int) -> T:
@@ -204,14 +205,19 @@ def parsed_schema(schema: SchemaText) -> ParsedSchema:
     known: dict[str, Any] = {}
     try:
         for text in schema.references.values():
-            fastavro.parse_schema(json.loads(text), named_schemas=known)
-        return ParsedSchema(
-            fastavro.parse_schema(json.loads(schema.text), named_schemas=known), known
-        )
+            fastavro.parse_schema(_json(text), named_schemas=known)
+        return ParsedSchema(fastavro.parse_schema(_json(schema.text), named_schemas=known), known)
     except (SchemaParseException, UnknownType, *_NO_SCHEMA) as error:
         raise InvalidDataError(
             f"no Avro schema: {type(error).__name__}: {error}", remedy="correct the schema"
         ) from error
+
+
+def _json(text: str) -> Any:
+    """Parse the text of a schema, without the marks of schemas that fastavro has checked."""
+    return json.loads(
+        text, object_hook=lambda node: {key: node[key] for key in node if key not in _CHECKED}
+    )
 
 
 def data_reader(parsed: ParsedSchema, *, with_names: bool = True) -> Callable[[bytes, int], Any]:
@@ -222,12 +228,14 @@ def data_reader(parsed: ParsedSchema, *, with_names: bool = True) -> Callable[[b
     A schema that contains itself is read by fastavro's Python, whose recursion ends in an error:
     deep data would overflow the stack of the compiled reader, and end the process.
     """
-    schema = with_exact_decimals(parsed)
-    if _is_recursive(parsed):
-        read = needed("fastavro._read_py", "avro").schemaless_reader
-    else:
-        read = needed("fastavro", "avro").schemaless_reader
-    if _may_be_endless(parsed):
+    with _within_bounds():
+        schema = with_exact_values(parsed)
+        if _is_recursive(parsed):
+            read = python_reader(schema)
+        else:
+            read = needed("fastavro", "avro").schemaless_reader
+        may_be_endless = _may_be_endless(parsed)
+    if may_be_endless:
         raise InvalidDataError(
             "its schema has arrays of items without bytes: a short record could name any number",
             remedy="give the items a field",
