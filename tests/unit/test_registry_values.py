@@ -14,6 +14,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from bucketlog.client.schemas.framing import header, message_indexes
 from bucketlog.client.schemas.registry_access import RegistryAccess
@@ -203,6 +204,23 @@ def test_messages_of_protobuf_become_rows() -> None:
     reasons = [row["reason"] for row in made.dead.to_pylist()]
     assert reasons[0] == "the value is a message shop.Refund, not shop.Order"
     assert reasons[1].startswith("does not decode as shop.Order")
+
+
+def test_a_key_of_a_map_that_is_no_text_becomes_a_dead_letter() -> None:
+    """The messages of proto2 may have any bytes as texts."""
+    file = FileDescriptorProto(name="m.proto")
+    message = file.message_type.add(name="M")
+    message.field.add(name="m", number=1, type=11, type_name=".M.E", label=3)
+    entry = message.nested_type.add(name="E")
+    entry.options.map_entry = True
+    for number, (name, kind) in enumerate({"key": 9, "value": 5}.items(), 1):
+        entry.field.add(name=name, number=number, type=kind, label=1)
+    schema = base64.b64encode(file.SerializeToString()).decode()
+    with shape_of({4: schema_answer(schema, "PROTOBUF")}) as (shape, _):
+        made = rows_of(shape, *(header(4) + b"\0\x0a\x03\x0a\x01" + key for key in (b"a", b"\xff")))
+    assert made.rows.column("m").to_pylist() == [[("a", 0)]]
+    (letter,) = made.dead.to_pylist()
+    assert "a key of a map is not UTF-8" in letter["reason"]
 
 
 def test_another_message_of_the_file_can_be_chosen() -> None:

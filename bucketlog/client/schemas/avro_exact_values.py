@@ -46,13 +46,14 @@ def with_exact_values(parsed: ParsedSchema) -> Any:
 def python_reader(schema: Any) -> Callable[..., Any]:
     """Return fastavro's reader in Python, with the parameters of `schemaless_reader`. It raises
     `ValueError` for a number of more than ten bytes."""
-    module = needed("fastavro._read_py", "avro")
+    module: Any = needed("fastavro._read_py", "avro")
+    base: Any = module.BinaryDecoder
 
-    class Decoder(module.BinaryDecoder):  # type: ignore[misc]  # fastavro may be missing
+    class Decoder(base):  # type: ignore[misc]  # fastavro may be missing
         def read_long(self) -> int:
-            number = 0
+            number: int = 0
             for shift in range(0, _LONG_BITS, 7):
-                byte = self.fo.read(1)
+                byte: bytes = self.fo.read(1)
                 if not byte:
                     raise EOFError
                 number |= (byte[0] & 0x7F) << shift

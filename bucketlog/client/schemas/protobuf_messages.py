@@ -1,5 +1,10 @@
-"""Decoding of Protobuf messages with a schema of a registry, without generated classes."""
+"""Decoding of Protobuf messages with a schema of a registry, without generated classes.
 
+Invariants: messages of google.protobuf are those of the installed Protobuf, for they have a meaning
+of their own. No field hides a method of messages that readers call.
+"""
+
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +19,12 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _BUILT_IN = "google/"
+_PROTOBUF, _PROTOBUF_NAMES = "google/protobuf/", "google.protobuf."
+_HIDING = ("DESCRIPTOR", "HasField", "ParseFromString")
+"""Names of fields that hide what readers call."""
+_MEANINGFUL = ("struct", "timestamp", "wrappers")
+_NAME_MAX = 200
+_MAP_FIELDS = [("key", 1), ("value", 2)]
 
 
 class RegisteredMessages:
@@ -69,14 +80,66 @@ def _add(pool: Any, schema: SchemaText, name: str | None, known: set[str]) -> An
         )
     if name is not None:
         file.name = name
+    if file.name.startswith(_PROTOBUF):
+        _add_built_in(pool, file.name, known)
+        return file
+    _check(file)
+    known.add(file.name)
     for imported in file.dependency:
         if imported.startswith(_BUILT_IN):
             _add_built_in(pool, imported, known)
+    _build(pool, file.SerializeToString())
+    return file
+
+
+def _check(file: Any) -> None:
+    """Raises `InvalidDataError` for messages that break the invariants, and for damaged maps."""
+    for name, message in _messages_in(file):
+        if name.startswith(_PROTOBUF_NAMES) and not _is_built_in(name, message):
+            raise InvalidDataError(f"its Protobuf schema has its own message {name}")
+        fields = [(field.name, field.number) for field in message.field]
+        if message.options.map_entry and fields != _MAP_FIELDS:
+            raise InvalidDataError(f"its Protobuf schema has the damaged map {name}")
+        hiding = next((field for field, _ in fields if field in _HIDING), None)
+        if hiding is not None:
+            raise InvalidDataError(
+                f"its message {name} has the field {hiding}, which messages have as a method",
+                remedy="give the field another name",
+            )
+
+
+def _is_built_in(name: str, message: Any) -> bool:
+    """Return True if the installed Protobuf has the same message, or none that has a meaning."""
+    for module in _MEANINGFUL:
+        needed(f"google.protobuf.{module}_pb2", "protobuf")
+    pool = needed("google.protobuf.descriptor_pool", "protobuf").Default()
+    ours = needed("google.protobuf.descriptor_pb2", "protobuf").DescriptorProto()
     try:
-        pool.Add(file)
+        pool.FindMessageTypeByName(name).CopyToProto(ours)
+    except KeyError:
+        return True
+    return bool(_shape(ours) == _shape(message))
+
+
+def _shape(message: Any) -> list[tuple[Any, ...]]:
+    return [(one.name, one.number, one.type, one.label, one.type_name) for one in message.field]
+
+
+def _messages_in(file: Any) -> Iterator[tuple[str, Any]]:
+    """Full names and messages, those inside others too."""
+    waiting = [(file.package, message) for message in file.message_type]
+    while waiting:
+        outer, message = waiting.pop()
+        name = f"{outer}.{message.name}" if outer else message.name
+        yield name, message
+        waiting += [(name, inner) for inner in message.nested_type]
+
+
+def _build(pool: Any, data: bytes) -> None:
+    try:
+        pool.AddSerializedFile(data)
     except TypeError as error:
         raise InvalidDataError(f"its Protobuf schema cannot be built: {error}") from error
-    return file
 
 
 def _add_built_in(pool: Any, name: str, known: set[str]) -> None:
@@ -85,10 +148,11 @@ def _add_built_in(pool: Any, name: str, known: set[str]) -> None:
     known.add(name)
     try:
         module = import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-    except ModuleNotFoundError as error:
+    except (ImportError, ValueError, RecursionError) as error:
         raise InvalidDataError(
-            f"its Protobuf schema imports {name}", remedy="pip install googleapis-common-protos"
+            f"its Protobuf schema imports {name[:_NAME_MAX]}",
+            remedy="pip install googleapis-common-protos",
         ) from error
     for inner in module.DESCRIPTOR.dependencies:
         _add_built_in(pool, inner.name, known)
-    pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    _build(pool, module.DESCRIPTOR.serialized_pb)

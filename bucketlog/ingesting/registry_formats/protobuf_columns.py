@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Plain: TypeAlias = Callable[[Any], Any]
 """Converts the value of a field to a plain Python value."""
 
+VALUE_FIELDS_MAX = 1_000_000
+"""Largest number of fields of a value, with the fields of all messages inside."""
 _UNSIGNED_64 = pa.decimal128(20, 0)
 _TYPES: Mapping[str, pa.DataType] = {
     "DOUBLE": pa.float64(),
@@ -55,7 +57,7 @@ _WRAPPERS = tuple(
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND_NANOS = 1_000
+_SECOND_NANOS, _MICROSECOND_NANOS = 1_000_000_000, 1_000
 
 
 def message_fields(descriptor: "Descriptor") -> pa.Schema:
@@ -108,10 +110,19 @@ class MessageValues:
 
     def __init__(self) -> None:
         self._plans: dict[str, Mapping[str, Callable[[Message], Any]]] = {}
+        self._count = 0
+        """The number of fields of the current value. A message of two bytes has all its fields."""
 
     def of(self, message: "Message") -> dict[str, Any]:
         """Return the plain values of a message, by field name. Raises `BadValueError`."""
+        self._count = 0
+        return self._inner(message)
+
+    def _inner(self, message: "Message") -> dict[str, Any]:
         plan = self._plan(cast("Descriptor", message.DESCRIPTOR))  # all descriptors have `fields`
+        self._count += len(plan)
+        if self._count > VALUE_FIELDS_MAX:
+            raise BadValueError(f"the value has more than {VALUE_FIELDS_MAX:,} fields")
         return {name: get(message) for name, get in plan.items()}
 
     def _plan(self, descriptor: "Descriptor") -> Mapping[str, Callable[["Message"], Any]]:
@@ -139,7 +150,7 @@ class MessageValues:
     def _plain(self, field: "FieldDescriptor") -> Plain:
         message, symbols = field.message_type, field.enum_type
         if symbols is not None:
-            names = {value.number: value.name for value in symbols.values}
+            names = {value.number: value.name for value in reversed(symbols.values)}  # not aliases
             return lambda number: names.get(number, str(number))
         if message is None:
             return lambda value: value
@@ -149,7 +160,7 @@ class MessageValues:
             return lambda wrapper: wrapper.value
         if message.full_name in _JSON:
             return _json
-        return self.of
+        return self._inner
 
 
 def _type_name(field: "FieldDescriptor") -> str:
@@ -160,7 +171,7 @@ def _type_name(field: "FieldDescriptor") -> str:
 def _map_value(field: "FieldDescriptor") -> "FieldDescriptor | None":
     """Return the descriptor of a map's values, or None if `field` is not a map."""
     message = field.message_type
-    if message is None or not message.GetOptions().map_entry:
+    if message is None or not (field.is_repeated and message.GetOptions().map_entry):
         return None
     return message.fields_by_name["value"]
 
@@ -171,6 +182,8 @@ def _key(key: Any) -> str:
 
 
 def _moment(timestamp: Any) -> datetime:
+    if not 0 <= timestamp.nanos < _SECOND_NANOS:
+        raise BadValueError(f"a timestamp has {timestamp.nanos} nanoseconds, no part of a second")
     if timestamp.nanos % _MICROSECOND_NANOS:
         raise BadValueError(f"{timestamp.nanos} nanoseconds are finer than a microsecond")
     micros = timestamp.nanos // _MICROSECOND_NANOS

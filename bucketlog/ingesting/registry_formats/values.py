@@ -201,6 +201,9 @@ def _protobuf_reader(schema: SchemaText, message: str | None) -> Callable[[bytes
         name = found.DESCRIPTOR.full_name
         if name != wanted:
             raise BadValueError(f"the value is a message {name}, not {wanted}")
-        return values.of(found)
+        try:
+            return values.of(found)
+        except UnicodeDecodeError as error:  # messages of proto2 may have any bytes as texts
+            raise BadValueError(f"a key of a map is not UTF-8: {error}") from error
 
     return fields
