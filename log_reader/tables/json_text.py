@@ -33,8 +33,10 @@ class BadValueError(InvalidDataError):
 
 
 def shortened(text: str) -> str:
-    """For a reason: bytes of a record may be long."""
-    return text if len(text) <= _REASON_LETTERS else f"{text[:_REASON_LETTERS]}…"
+    """For a reason: bytes of a record may be long. A schema may have half of a surrogate pair,
+    which a column cannot have."""
+    short = text if len(text) <= _REASON_LETTERS else f"{text[:_REASON_LETTERS]}…"
+    return short.encode(errors="backslashreplace").decode()
 
 
 def parse_object(value: bytes) -> dict[str, Any]:

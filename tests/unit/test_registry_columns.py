@@ -228,3 +228,11 @@ def test_versions_of_other_types_are_refused(one: pa.DataType, other: pa.DataTyp
     schemas = [pa.schema([("a", pa.struct([("b", kind)]))]) for kind in (one, other)]
     with pytest.raises(ConfigurationError, match=r"a\.b cannot be a column: the types"):
         merged(schemas)
+
+
+def test_versions_of_too_many_fields_are_refused() -> None:
+    members = pa.struct([(f"f{number}", pa.int32()) for number in range(100)])
+    schemas = (pa.schema([(f"a{number}", pa.list_(members))]) for number in range(FIELDS_MAX))
+    with pytest.raises(ConfigurationError, match="schemas have more than 10,000 fields"):
+        merged(schemas)
+    assert next(schemas).names == ["a99"]

@@ -19,11 +19,13 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from bucketlog.client.schemas.framing import header, message_indexes
 from bucketlog.client.schemas.registry_access import RegistryAccess
 from bucketlog.ingesting.registry_formats.values import (
+    VERSIONS_MAX,
     NewerSchemaError,
     RegistryColumns,
     RegistryValues,
 )
 from bucketlog.log_format.errors import ConfigurationError, SchemaRegistryError
+from bucketlog.log_reader.tables.conversions import TimeRules
 from bucketlog.log_reader.tables.rows import MadeRows, RowMaker, RowShape
 from tests.models import order_messages
 from tests.servers.stand_in_registry import (
@@ -249,3 +251,30 @@ def test_a_subject_that_is_missing_is_refused() -> None:
         pytest.raises(ConfigurationError, match=f"no subject '{SUBJECT}'"),
     ):
         RegistryColumns.of(RegistryAccess(url), [SUBJECT], None)
+
+
+def test_a_schema_that_cannot_be_read_is_asked_for_once() -> None:
+    """Its error may have half of a surrogate pair."""
+    damaged = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "\ud800"}]}
+    answers = {"/schemas/ids/8": avro_answer(damaged)}
+    asked: list[str] = []
+    with served_registry(answers, asked=asked) as url:
+        values = RegistryValues(RegistryAccess(url))
+        shape = RowShape(pa.schema([("a", pa.string())]), None, TimeRules(), "dead-letter", values)
+        made = rows_of(shape, *(header(schema_id) for schema_id in (8, 99) * 3))
+    reasons = made.dead.column("reason").to_pylist()
+    assert reasons[:2] * 2 == reasons[2:]
+    assert reasons[0] == "no Avro schema: UnknownType: \\ud800"
+    assert reasons[1] == "the schema registry has no schema 99"
+    assert sorted(asked) == ["/schemas/ids/8", "/schemas/ids/99"]
+
+
+def test_too_many_versions_are_refused_before_they_are_asked_for() -> None:
+    asked: list[str] = []
+    answers = {f"/subjects/{SUBJECT}/versions": json_answer([*range(1, VERSIONS_MAX + 2)])}
+    with (
+        served_registry(answers, asked=asked) as url,
+        pytest.raises(ConfigurationError, match="more than 1,000 versions"),
+    ):
+        RegistryColumns.of(RegistryAccess(url), [SUBJECT], None)
+    assert len(asked) == 1

@@ -94,7 +94,14 @@ def merged(schemas: Iterable[pa.Schema]) -> pa.Schema:
     found: dict[str, pa.Field] = {}
     for schema in schemas:
         _merge(found, schema, "")
+        if sum(_count(each.type) for each in found.values()) > FIELDS_MAX:
+            raise no_column("", f"its schemas have more than {FIELDS_MAX:,} fields")
     return table_fields(list(found.values()))
+
+
+def _count(kind: pa.DataType) -> int:
+    """Return the number of fields of a column, with the fields of structs."""
+    return 1 + sum(_count(kind.field(at).type) for at in range(kind.num_fields))
 
 
 def _merge(found: dict[str, pa.Field], others: Iterable[pa.Field], path: str) -> None:

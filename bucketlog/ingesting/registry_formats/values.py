@@ -5,7 +5,7 @@ the registry, a value with a newer schema ends the run, because its fields may h
 The next run adds the columns. If the registry does not answer, the run also ends.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -51,19 +51,22 @@ def versions_of(access: RegistryAccess, subjects: Sequence[str]) -> Mapping[int,
     Raises `SchemaRegistryError`, and `ConfigurationError` if there are too many versions."""
     registry = access.subjects()
     found: dict[int, str] = {}
+    count = 0
     for subject in subjects:
-        for version in registry.versions(subject):
+        versions = registry.versions(subject)
+        count += len(versions)
+        if count > VERSIONS_MAX:
+            raise ConfigurationError(
+                f"the subjects of the table have more than {VERSIONS_MAX:,} versions",
+                remedy="declare the fields of the table with --schema",
+            )
+        for version in versions:
             schema_id = registry.schema(subject, version).schema_id
             if schema_id is None:
                 raise SchemaRegistryError(
                     f"the registry gives no id for version {version} of subject {subject!r}"
                 )
             found.setdefault(schema_id, f"version {version} of subject {subject!r}")
-            if len(found) > VERSIONS_MAX:
-                raise ConfigurationError(
-                    f"the subjects of the table have more than {VERSIONS_MAX:,} versions",
-                    remedy="declare the fields of the table with --schema",
-                )
     return found
 
 
@@ -91,15 +94,17 @@ class RegistryColumns:
                 "--schema",
             )
         registry = access.registry()
-        fields = []
-        for schema_id, name in versions.items():
-            try:
-                fields.append(_fields(registry.schema(schema_id), message))
-            except InvalidDataError as error:
-                raise ConfigurationError(
-                    f"{name} has no columns: {error.message}", remedy=error.remedy
-                ) from error
-        return cls(merged(fields), frozenset(versions), tuple(subjects))
+
+        def fields() -> Iterator[pa.Schema]:
+            for schema_id, name in versions.items():
+                try:
+                    yield _fields(registry.schema(schema_id), message)
+                except InvalidDataError as error:
+                    raise ConfigurationError(
+                        f"{name} has no columns: {error.message}", remedy=error.remedy
+                    ) from error
+
+        return cls(merged(fields()), frozenset(versions), tuple(subjects))
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,8 @@ class _Reader:
         self._values = values
         self._registry = values.access.registry()
         self._read: dict[int, Callable[[bytes, int], _Fields]] = {}
+        self._refused: dict[int, str] = {}
+        """Why the values of a schema cannot be read. Schemas of records were registered before."""
         self._newest: frozenset[int] | None = None
         """The schema ids of the subjects' versions, from a request during the task."""
 
@@ -133,16 +140,25 @@ class _Reader:
         `NewerSchemaError`."""
         try:
             schema_id = schema_id_of(value)
-            read = self._read.get(schema_id)
-            if read is None:
-                self._check(schema_id)
-                read = _reader(self._registry.schema(schema_id), self._values.message)
-                keep_newest(self._read, schema_id, read, count_max=READERS_MAX)
-            return read(value, HEADER_BYTES)
+            return (self._read.get(schema_id) or self._made(schema_id))(value, HEADER_BYTES)
         except BadValueError:
             raise
         except InvalidDataError as error:
             raise BadValueError(error.message) from error
+
+    def _made(self, schema_id: int) -> Callable[[bytes, int], _Fields]:
+        """Neither a request nor the parsing of a schema is repeated for the next record."""
+        refused = self._refused.get(schema_id)
+        if refused is not None:
+            raise BadValueError(refused)
+        self._check(schema_id)
+        try:
+            read = _reader(self._registry.schema(schema_id), self._values.message)
+        except InvalidDataError as error:
+            keep_newest(self._refused, schema_id, error.message, count_max=READERS_MAX)
+            raise
+        keep_newest(self._read, schema_id, read, count_max=READERS_MAX)
+        return read
 
     def _check(self, schema_id: int) -> None:
         columns = self._values.columns
