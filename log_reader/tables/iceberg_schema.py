@@ -32,6 +32,7 @@ def prepared_table(
     of another type, a required one that is not in `columns`, or a name that differs from one in
     `columns` only in upper and lower case."""
     _refuse_other_spellings(identifier, list(columns), [])
+    _refuse_one_path_twice(identifier, columns)
     for _ in range(EVOLUTION_TRIES_MAX):
         try:
             table = _present_table(catalog, identifier, columns, partition_by)
@@ -115,6 +116,28 @@ def _refuse_other_spellings(
             )
         members = _members(each.type)
         _refuse_other_spellings(name, members, before.get(each.name, ()), f"{path}{each.name}.")
+
+
+def _refuse_one_path_twice(name: str, columns: pa.Schema) -> None:
+    """Iceberg's paths have dots and the names `element`, `key` and `value`, and so may names."""
+    paths: set[str] = set()
+    waiting = [("", each.name, each.type) for each in columns]
+    while waiting:
+        outer, inner, kind = waiting.pop()
+        path = f"{outer}{inner}"
+        if path in paths:
+            raise ConfigurationError(
+                f"{name} would have two columns or fields with the path {path!r}",
+                remedy="produce one of the fields under a name without a dot, or leave it out",
+            )
+        paths.add(path)
+        if kinds.is_struct(kind):
+            waiting += [(f"{path}.", each.name, each.type) for each in kind]
+        elif kinds.is_list(kind) or kinds.is_large_list(kind):
+            waiting.append((f"{path}.", "element", kind.value_type))
+        elif kinds.is_map(kind):
+            waiting.append((f"{path}.", "key", kind.key_type))
+            waiting.append((f"{path}.", "value", kind.item_type))
 
 
 def _members(kind: pa.DataType) -> list[pa.Field]:

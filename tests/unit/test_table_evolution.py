@@ -165,3 +165,24 @@ def test_a_required_column_that_the_job_lacks_is_refused(catalog: SqlCatalog) ->
     catalog.create_table("db.orders", schema)
     with pytest.raises(ConfigurationError, match="required columns that the schema lacks: theirs"):
         prepared(catalog, FIRST)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ([("a.b", pa.int8()), ("a", pa.struct([("b", pa.int8())]))], r"a\.b"),
+        ([("n", pa.struct([("b", pa.int8()), ("b", pa.string())]))], r"n\.b"),
+        ([("n", pa.list_(pa.int8())), ("n.element", pa.int8())], r"n\.element"),
+        ([("n", pa.map_(pa.string(), pa.int8())), ("n.key", pa.int8())], r"n\.key"),
+    ],
+)
+def test_two_columns_of_one_path_are_refused(
+    catalog: SqlCatalog, fields: list[Column], path: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"two columns or fields with the path '{path}'"):
+        prepared(catalog, [*fields, ("day", pa.date32())])
+
+
+def test_a_name_may_have_dots(catalog: SqlCatalog) -> None:
+    table = prepared(catalog, [("a.b", pa.int8()), ("a", pa.int8()), ("day", pa.date32())])
+    assert table.schema().column_names == ["a.b", "a", "day"]
