@@ -67,8 +67,8 @@ def json_object(**properties: Any) -> dict[str, Any]:
         ({"type": "enum", "name": "E", "symbols": ["A"]}, pa.string()),
         (logical("string", "uuid"), pa.string()),
         (logical("int", "date"), pa.date32()),
-        (logical("int", "time-millis"), pa.int32()),
-        (logical("long", "time-micros"), pa.int64()),
+        (logical("int", "time-millis"), pa.time32("ms")),
+        (logical("long", "time-micros"), pa.time64("us")),
         (logical("long", "timestamp-millis"), INSTANT),
         (logical("long", "timestamp-micros"), INSTANT),
         (logical("long", "local-timestamp-micros"), WALL_CLOCK),
@@ -222,6 +222,8 @@ def test_versions_are_merged() -> None:
         (pa.decimal128(5, 2), pa.decimal128(5, 3)),
         (pa.list_(pa.string()), pa.string()),
         (pa.timestamp("us"), pa.timestamp("us", tz="UTC")),
+        (pa.time32("ms"), pa.time64("us")),
+        (pa.time32("ms"), pa.int64()),
     ],
 )
 def test_versions_of_other_types_are_refused(one: pa.DataType, other: pa.DataType) -> None:
@@ -236,3 +238,21 @@ def test_versions_of_too_many_fields_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="schemas have more than 10,000 fields"):
         merged(schemas)
     assert next(schemas).names == ["a99"]
+
+
+def test_times_of_day_are_numbers() -> None:
+    """Milliseconds cannot become wider: numbers of 64 bits are microseconds."""
+    millis, micros = pa.time32("ms"), pa.time64("us")
+    both = pa.struct([("m", pa.map_(pa.string(), micros)), ("l", pa.list_(millis))])
+    kinds = [("a", millis), ("b", micros), ("c", both), ("d", pa.int32()), ("e", pa.int64())]
+    later = pa.schema([("a", pa.int32()), ("b", pa.int64()), ("d", millis), ("e", micros)])
+    numbers = pa.struct([("m", pa.map_(pa.string(), pa.int64())), ("l", pa.list_(pa.int32()))])
+    assert merged([pa.schema(kinds), later]) == pa.schema(
+        [
+            ("a", pa.int32()),
+            ("b", pa.int64()),
+            ("c", numbers),
+            ("d", pa.int32()),
+            ("e", pa.int64()),
+        ]
+    )

@@ -39,6 +39,7 @@ from tests.servers.stand_in_registry import (
 SUBJECT = "orders-value"
 FIRST = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "string"}]}
 SECOND = {**FIRST, "fields": [*FIRST["fields"], {"name": "n", "type": ["null", "long"]}]}
+MILLIS = {"logicalType": "time-millis"}
 AT = datetime(2024, 5, 1, 12, tzinfo=UTC)
 UNAVAILABLE = RegistryAnswer(503, b"{}")
 
@@ -278,3 +279,18 @@ def test_too_many_versions_are_refused_before_they_are_asked_for() -> None:
     ):
         RegistryColumns.of(RegistryAccess(url), [SUBJECT], None)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("later", [{"type": "long", "logicalType": "time-micros"}, "long"])
+def test_milliseconds_of_the_day_do_not_become_microseconds(later: Any) -> None:
+    """Earlier runs have written rows with milliseconds."""
+    first = {**FIRST, "fields": [{"name": "t", "type": {"type": "int", **MILLIS}}]}
+    second = {**FIRST, "fields": [{"name": "t", "type": later}]}
+    with (
+        pytest.raises(ConfigurationError, match="t cannot be a column: its schemas have the types"),
+        shape_of({3: avro_answer(first), 5: avro_answer(second)}),
+    ):
+        pass
+    with shape_of({3: avro_answer(first)}) as (shape, _):
+        made = rows_of(shape, header(3) + b"\x0e")
+    assert made.rows.column("t").to_pylist() == [7]

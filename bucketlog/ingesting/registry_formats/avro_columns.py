@@ -10,6 +10,8 @@ import pyarrow.types as kinds
 from bucketlog.client.schemas.avro_kinds import ParsedSchema
 from bucketlog.ingesting.registry_formats.columns import (
     INSTANT,
+    MICROSECONDS,
+    MILLISECONDS,
     WALL_CLOCK,
     FieldCount,
     inner_path,
@@ -33,13 +35,14 @@ _SIMPLE: Mapping[str, pa.DataType] = {
 }
 _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
+    ("int", "time-millis"): MILLISECONDS,
+    ("long", "time-micros"): MICROSECONDS,
     ("long", "timestamp-millis"): INSTANT,
     ("long", "timestamp-micros"): INSTANT,
     ("long", "local-timestamp-millis"): WALL_CLOCK,
     ("long", "local-timestamp-micros"): WALL_CLOCK,
 }
-"""Logical types that change the type of a column. `time-millis` and `time-micros` become numbers,
-because Spark cannot read columns of Iceberg's type `time`."""
+"""Logical types that change the type of a column."""
 
 
 def avro_fields(parsed: ParsedSchema) -> pa.Schema:

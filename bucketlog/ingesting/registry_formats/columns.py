@@ -22,9 +22,15 @@ INSTANT = pa.timestamp("us", tz="UTC")
 WALL_CLOCK = pa.timestamp("us")
 _SHOWN_MAX = 200
 _REMEDY = "declare the fields of the table with --schema"
+MILLISECONDS, MICROSECONDS = pa.time32("ms"), pa.time64("us")
+"""Times of day. Their columns are numbers: Spark cannot read columns of Iceberg's type `time`. The
+unit follows from the width of the number. So the numbers of milliseconds cannot become wider."""
+_TIME_NUMBERS = {MILLISECONDS: pa.int32(), MICROSECONDS: pa.int64()}
 _WIDER: Sequence[tuple[pa.DataType, ...]] = (
     (pa.int32(), pa.int64()),
     (pa.float32(), pa.float64()),
+    (pa.int32(), MILLISECONDS),
+    (pa.int64(), MICROSECONDS),
 )
 """Type promotions of Iceberg, from the narrower type to the wider type."""
 
@@ -96,7 +102,19 @@ def merged(schemas: Iterable[pa.Schema]) -> pa.Schema:
         _merge(found, schema, "")
         if sum(_count(each.type) for each in found.values()) > FIELDS_MAX:
             raise no_column("", f"its schemas have more than {FIELDS_MAX:,} fields")
-    return table_fields(list(found.values()))
+    fields = [pa.field(each.name, _with_numbers(each.type)) for each in found.values()]
+    return table_fields(fields)
+
+
+def _with_numbers(kind: pa.DataType) -> pa.DataType:
+    """Return the type with numbers instead of times of day."""
+    if kinds.is_struct(kind):
+        return pa.struct([pa.field(each.name, _with_numbers(each.type)) for each in kind])
+    if kinds.is_list(kind):
+        return pa.list_(_with_numbers(kind.value_type))
+    if kinds.is_map(kind):
+        return pa.map_(pa.string(), _with_numbers(kind.item_type))
+    return _TIME_NUMBERS.get(kind, kind)
 
 
 def _count(kind: pa.DataType) -> int:
