@@ -109,3 +109,15 @@ def test_a_schema_of_too_many_levels_has_no_reader() -> None:
         kind = {"type": "record", "name": f"R{number}", "fields": [{"name": "a", "type": kind}]}
     with pytest.raises(InvalidDataError, match="nested too deeply"):
         read(kind, b"\0")
+
+
+def test_a_schema_of_many_levels_of_names_is_read_by_python() -> None:
+    """Its text has few levels. The compiled reader's stack would overflow."""
+    kinds: list[Any] = [{"type": "record", "name": "R0", "fields": [{"name": "a", "type": "int"}]}]
+    for number in range(1, 3_000):
+        fields = [{"name": "a", "type": f"R{number - 1}"}]
+        kinds.append({"type": "record", "name": f"R{number}", "fields": fields})
+    schema = {"type": "record", "name": "T", "fields": [{"name": "u", "type": kinds}]}
+    assert read(schema, b"\x02\x06")["u"][1] == {"a": {"a": 3}}
+    with pytest.raises(InvalidDataError, match="RecursionError"):
+        read(schema, uvarint(2_999 << 1) + b"\x02")

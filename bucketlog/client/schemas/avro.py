@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 _UNWRITABLE = (TypeError, ValueError, OverflowError, AttributeError, KeyError, RecursionError)
 _NO_SCHEMA = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_NAMED_LEVELS_MAX = 100
 _CHECKED = ("__fastavro_parsed", "__named_schemas")
 _UNREADABLE = (ValueError, EOFError, IndexError, KeyError, OverflowError, ArithmeticError)
 
@@ -225,12 +226,13 @@ def data_reader(parsed: ParsedSchema, *, with_names: bool = True) -> Callable[[b
 
     `with_names`: a record in a union of several comes as (its full name, it).
 
-    A schema that contains itself is read by fastavro's Python, whose recursion ends in an error:
-    deep data would overflow the stack of the compiled reader, and end the process.
+    A schema that contains itself, or has many levels of names, is read by fastavro's Python, whose
+    recursion ends in an error: deep data would overflow the stack of the compiled reader, and end
+    the process.
     """
     with _within_bounds():
         schema = with_exact_values(parsed)
-        if _is_recursive(parsed):
+        if _is_deep(parsed):
             read = python_reader(schema)
         else:
             read = needed("fastavro", "avro").schemaless_reader
@@ -272,10 +274,12 @@ def _within_bounds() -> Iterator[None]:
         ) from error
 
 
-def _is_recursive(parsed: ParsedSchema) -> bool:
+def _is_deep(parsed: ParsedSchema) -> bool:
+    """Return True if a type contains itself, or if more than `_NAMED_LEVELS_MAX` types with names
+    are inside each other."""
     inside = {name: named_within(node, parsed.named) for name, node in parsed.named.items()}
-    while leaves := [name for name, others in inside.items() if not others & inside.keys()]:
-        for name in leaves:
+    for _ in range(_NAMED_LEVELS_MAX):
+        for name in [name for name, others in inside.items() if not others & inside.keys()]:
             del inside[name]
     return bool(inside)
 
