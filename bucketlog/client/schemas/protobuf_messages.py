@@ -1,7 +1,7 @@
 """Decoding of Protobuf messages with a schema of a registry, without generated classes.
 
-Invariants: messages of google.protobuf are those of the installed Protobuf, for they have a meaning
-of their own. No field hides a method of messages that readers call.
+Invariants: messages of google.protobuf are those of the installed Protobuf, because their values
+are converted specially. No field hides a method of messages that readers call.
 """
 
 from collections.abc import Iterator
