@@ -13,7 +13,6 @@ from tests.rigs.table_lake import Lake
 from tests.servers.cluster import free_port
 from tests.servers.schema_registry import Registry
 
-
 SCHEMA = ("--schema", "id string")
 
 

@@ -109,7 +109,7 @@ def doubling_records(levels: int) -> Any:
         (["null", record("R", a="int")], "not a record"),
         (record("R"), "no fields"),
         (record("R", a="null"), "no fields"),
-        (record("R", a=record("I")), "a cannot be a column: its schema has no fields"),
+        (record("R", a=record("I")), "a cannot be a column: the schema has no fields"),
         (record("R", a=["null", "R"]), "a cannot be a column: the record R contains itself"),
         (record("R", a={"type": "array", "items": "null"}), r"a\[\] .*all values are null"),
         (record("R", a=["int", "string"]), "a cannot .* types int32 and string"),
@@ -120,11 +120,11 @@ def doubling_records(levels: int) -> Any:
         (record("R", a=logical("bytes", "decimal")), "a cannot .* the precision None"),
         (record("R", a={**DECIMAL, "precision": 0, "scale": 0}), "a cannot .* the precision 0"),
         (record("R", a={**DECIMAL, "scale": None}), "a cannot .* the scale None"),
-        (record("R", **{"": "int"}), "it has a field of the name ''"),
+        (record("R", **{"": "int"}), "the schema has a field of the name ''"),
         ({"type": "record", "name": "R", "fields": [{"name": 5, "type": "int"}]}, "the name '5'"),
         (record("R", a=record("I", **{"\ud800": "int"})), "a cannot .* name is not Unicode"),
         (record("R", a=record("I", **{"n" * PATH_MAX: "int"})), "path has more than 2,000"),
-        (record("R", a=TWICE), "a cannot be a column: its schema has the field 'x' twice"),
+        (record("R", a=TWICE), "a cannot be a column: the schema has the field 'x' twice"),
     ],
 )
 def test_schemas_of_avro_without_columns(schema: Any, reason: str) -> None:
