@@ -56,6 +56,8 @@ class TableFigures:
     restarts: int
     deleted: int
     rewrites: int
+    maintained: int
+    replaced_files: int
     expiries: int
     failed_upkeep: int
     streamed: int
@@ -263,6 +265,8 @@ def _figures(
         restarts=sum(each.starts for each in faults.followers),
         deleted=sum(map(len, upkeep.deleted.values())),
         rewrites=upkeep.figures.rewrites,
+        maintained=upkeep.figures.maintained,
+        replaced_files=upkeep.figures.replaced_files,
         expiries=upkeep.figures.expiries,
         failed_upkeep=len(upkeep.figures.failed),
         streamed=streamed,

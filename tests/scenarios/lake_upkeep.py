@@ -1,15 +1,16 @@
 """Maintenance of Iceberg tables during ingests: deletes, rewrites and expiry, and two readers.
 
-A stream of Spark reads each table. Invariant: the append that the stream has read last does not
-expire, and neither do later snapshots. Spark keeps its place in the stream as such a snapshot.
+A Spark stream reads each table. Invariant: the snapshots at which the last batches of the stream
+ended do not expire. Spark cannot continue the stream without them.
 """
 
 import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -17,6 +18,12 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyspark.errors import PySparkException
 
 from bucketlog.log_reader.tables.iceberg_table import PROPERTY, ancestors_of
+from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule
+from bucketlog.log_reader.tables.maintenance.table_maintenance import (
+    MaintenanceRules,
+    TableMaintenance,
+)
+from bucketlog.log_reader.tables.table_target import TableName
 from tests.scenarios.lake_session import CATALOG, LakeSession
 
 READ = ("_log_partition", "_log_offset", "id", "_ingest_batch")
@@ -25,6 +32,7 @@ _SKIPPED = {
     "streaming-skip-delete-snapshots": "true",
     "streaming-skip-overwrite-snapshots": "true",
 }
+_RULES = MaintenanceRules(RewriteRule(files_min=3), timedelta(days=30), timedelta(days=1))
 _PROPERTIES = "'write.delete.isolation-level'='snapshot', 'commit.retry.num-retries'='20'"
 """With snapshot isolation, a delete does not conflict with the appends of an ingest."""
 
@@ -35,6 +43,8 @@ class UpkeepFigures:
 
     deletes: int = 0
     rewrites: int = 0
+    maintained: int = 0
+    replaced_files: int = 0
     expiries: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -93,16 +103,26 @@ class Upkeep:
         if table not in self._prepared:
             self._statement(f"ALTER TABLE {name} SET TBLPROPERTIES ({_PROPERTIES})")
             self._prepared.add(table)
-        ancestors = ancestors_of(self._lake.catalog.load_table(table).metadata)
-        read = next(filter(is_append, ancestors), None)
         self.read_stream(table)
         self._delete(table)
+        self._rewrite(table)
+        self._expire(table)
+
+    def _rewrite(self, table: str) -> None:
+        """Rewrite small files, in turn by Spark and by `bucketlog table maintain`."""
+        if self.figures.rewrites > self.figures.maintained:
+            name = TableName.parse(f"{CATALOG}.{table}")
+            maintenance = TableMaintenance(
+                name, lambda: self._lake.catalog, Random(), lambda: datetime.now(UTC)
+            )
+            report, *_ = maintenance.run(_RULES)
+            self.figures.maintained += 1
+            self.figures.replaced_files += report.small_files
+            return
         self.figures.rewrites += self._statement(
             f"CALL {CATALOG}.system.rewrite_data_files(table => '{table}', "
             "options => map('min-input-files', '4'))"
         )
-        if read is not None:
-            self._expire(table, read)
 
     def _delete(self, table: str) -> None:
         """Delete some rows. If the statement fails, a query shows whether the rows are deleted."""
@@ -122,13 +142,28 @@ class Upkeep:
         self.deleted[table] |= ids
         self.figures.deletes += 1
 
-    def _expire(self, table: str, read: Snapshot) -> None:
-        """Expire the snapshots before `read`, which the stream has read."""
-        at = datetime.fromtimestamp(read.timestamp_ms / 1_000, UTC)
+    def _expire(self, table: str) -> None:
+        """Expire the snapshots before the stream's last two places."""
+        snapshots = self._lake.catalog.load_table(table).metadata.snapshots
+        places = self._stream_places(table)
+        times = [each.timestamp_ms for each in snapshots if each.snapshot_id in places]
+        if len(times) < len(places) or not times:
+            return
+        at = datetime.fromtimestamp(min(times) / 1_000, UTC)
         self.figures.expiries += self._statement(
             f"CALL {CATALOG}.system.expire_snapshots(table => '{table}', "
             f"older_than => TIMESTAMP '{at:%Y-%m-%d %H:%M:%S.%f} UTC')"
         )
+
+    def _stream_places(self, table: str) -> set[int]:
+        """Return the ids of the snapshots at which the last two batches of the stream ended. A
+        stream that starts may read the last batch again."""
+        offsets = self._folder / "checkpoints" / table / "offsets"
+        numbers = sorted(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        return {
+            json.loads((offsets / str(number)).read_text().splitlines()[-1])["snapshot_id"]
+            for number in numbers[-2:]
+        }
 
     def _statement(self, statement: str) -> bool:
         """Run a statement. Return False after an error, such as a conflict with another commit."""
