@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,13 @@ from bucketlog.log_format.local_server import is_local
 from bucketlog.terminal import Output, counted, note, say, say_json
 
 if TYPE_CHECKING:
-    from bucketlog.ingesting.local_ingest import LocalIngest
+    from bucketlog.ingesting.local_ingest import LocalIngest, RepeatedUpkeep
     from bucketlog.log_reader.tables.ingest_loop import IngestReport
-    from bucketlog.log_reader.tables.maintenance.table_maintenance import MaintenanceReport
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import (
+        MaintenanceReport,
+        TableMaintenance,
+    )
+    from bucketlog.log_reader.tables.table_target import TableName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -89,6 +94,13 @@ Follow = Annotated[
 Every = Annotated[
     str, typer.Option(metavar="TIME", help="Time between two commits with --follow, such as 10s.")
 ]
+MaintainEvery = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Time between two maintenances of the table with --follow, such as 1h; default: none.",
+    ),
+]
 CatalogName = Annotated[
     str, typer.Argument(metavar="CATALOG", help="Name of the catalog for PyIceberg.")
 ]
@@ -142,6 +154,7 @@ def run(
     allow_data_loss: AllowLoss = False,
     follow: Follow = False,
     every: Every = "10s",
+    maintain_every: MaintainEvery = None,
     option: SourceOptions = None,
     output: OutputFormat = Output.TABLE,
 ) -> None:
@@ -150,11 +163,12 @@ def run(
     A run begins where the last commit ended, and ends where the log ended when the run began."""
     check_installed("replay", extra="iceberg")
     check_installed("iceberg")
-    from bucketlog.ingesting.local_ingest import LocalIngest, ShapedTarget
+    from bucketlog.ingesting.local_ingest import LocalIngest, RepeatedUpkeep, ShapedTarget
     from bucketlog.ingesting.task_processes import TaskProcesses
     from bucketlog.log_reader.tables.catalog import open_catalog
     from bucketlog.log_reader.tables.ingest_loop import MAX_BATCH_LOG_OFFSETS
     from bucketlog.log_reader.tables.ingested_log import IngestedLog
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import MaintenanceRules
     from bucketlog.log_reader.tables.table_target import TableName, TableTarget
 
     every_s = parse_duration_ms(every) / 1000
@@ -162,6 +176,13 @@ def run(
     properties = pairs("--catalog-property", catalog_property or [])
     names = [topic.strip() for topic in topics.split(",") if topic.strip()]
     shapes = rows.shapes(names, bad_records)
+    upkeep = None
+    if maintain_every is not None:
+        maintenance = _maintenance(name, properties)
+        upkeep = RepeatedUpkeep(
+            parse_duration_ms(maintain_every) / 1000,
+            lambda: _show_maintenance(maintenance.run(MaintenanceRules()), output, dry_run=False),
+        )
     log = IngestedLog(bucket, names, pairs("--option", option or []))
     with closing(TaskProcesses(processes or os.cpu_count() or 1)) as running:
         target = TableTarget(
@@ -179,7 +200,7 @@ def run(
         )
         with sigterm_interrupts():
             if follow:
-                _follow(ingest, every_s, output)
+                _follow(ingest, every_s, output, upkeep)
             else:
                 _show(ingest.run(), output)
 
@@ -236,12 +257,8 @@ def maintain(
     Ingests and readers may run at the same time. The table of dead letters gets the same care."""
     check_installed("replay", extra="iceberg")
     check_installed("iceberg")
-    from bucketlog.log_reader.tables.catalog import open_catalog
     from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule
-    from bucketlog.log_reader.tables.maintenance.table_maintenance import (
-        MaintenanceRules,
-        TableMaintenance,
-    )
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import MaintenanceRules
     from bucketlog.log_reader.tables.table_target import TableName
 
     name = TableName.parse(into, dead_letters)
@@ -256,16 +273,9 @@ def maintain(
             f"--orphan-age {orphan_age} is less than a day",
             remedy="give at least 1d: a running ingest may still commit younger files",
         )
-    maintenance = TableMaintenance(
-        name, lambda: open_catalog(name.catalog, properties), Random(), lambda: datetime.now(UTC)
-    )
     with sigterm_interrupts():
-        reports = maintenance.run(rules, dry_run=dry_run)
-    if output is not Output.TABLE:
-        say_json([report._asdict() for report in reports])
-        return
-    for report in reports:
-        say(_in_a_line(report, dry_run=dry_run))
+        reports = _maintenance(name, properties).run(rules, dry_run=dry_run)
+    _show_maintenance(reports, output, dry_run=dry_run)
 
 
 @app.command("serve")
@@ -298,11 +308,13 @@ def serve(
     )
 
 
-def _follow(ingest: "LocalIngest", every_s: float, output: Output) -> None:
+def _follow(
+    ingest: "LocalIngest", every_s: float, output: Output, upkeep: "RepeatedUpkeep | None"
+) -> None:
     def failed(error: BucketlogError | OSError) -> None:
         note(f"{error}; the next run tries again")
 
-    for report in ingest.follow(every_s, threading.Event(), failed=failed):
+    for report in ingest.follow(every_s, threading.Event(), failed=failed, upkeep=upkeep):
         if report.batches:
             _show(report, output)
 
@@ -316,6 +328,25 @@ def _show(report: "IngestReport", output: Output) -> None:
         f"{report.target}: {counted(report.records, 'row')} and {letters} in "
         f"{counted(report.batches, 'batch')}, {report.seconds:.1f} s"
     )
+
+
+def _maintenance(name: "TableName", properties: Mapping[str, str]) -> "TableMaintenance":
+    from bucketlog.log_reader.tables.catalog import open_catalog
+    from bucketlog.log_reader.tables.maintenance.table_maintenance import TableMaintenance
+
+    return TableMaintenance(
+        name, lambda: open_catalog(name.catalog, properties), Random(), lambda: datetime.now(UTC)
+    )
+
+
+def _show_maintenance(
+    reports: Sequence["MaintenanceReport"], output: Output, *, dry_run: bool
+) -> None:
+    if output is not Output.TABLE:
+        say_json([report._asdict() for report in reports])
+        return
+    for report in reports:
+        say(_in_a_line(report, dry_run=dry_run))
 
 
 def _in_a_line(report: "MaintenanceReport", *, dry_run: bool) -> str:

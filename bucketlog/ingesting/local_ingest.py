@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bucketlog.log_format.errors import BucketError, BucketlogError, BucketRefusedError
 from bucketlog.log_reader.tables.ingest_loop import (
@@ -47,6 +48,14 @@ class ShapedTarget:
         return self._table.write(batch.options, batch.tasks, self._shape, standing, topics)
 
 
+class RepeatedUpkeep(NamedTuple):
+    """The maintenance of a table that is followed. `run` is called after a run of the ingest, if
+    `every_s` have passed since the last call."""
+
+    every_s: float
+    run: Callable[[], None]
+
+
 @dataclass(frozen=True)
 class LocalIngest:
     """`processes` is the number of tasks that run at the same time."""
@@ -77,16 +86,21 @@ class LocalIngest:
         stopped: threading.Event,
         *,
         failed: Callable[[BucketlogError | OSError], None],
+        upkeep: RepeatedUpkeep | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> Iterator[IngestReport]:
         """Run again and again until `stopped` is set. A run begins `every_s` after the last one
         began, or at once if that is over. `failed` gets an error that another run may not have;
         other errors are raised."""
+        maintained_s = now_s()
         with closing(self.log):
             while not stopped.is_set():
                 began_s = now_s()
                 try:
                     yield self._run()
+                    if upkeep is not None and now_s() - maintained_s >= upkeep.every_s:
+                        maintained_s = now_s()
+                        upkeep.run()
                 except (BucketlogError, OSError) as error:
                     if not _may_pass(error):
                         raise

@@ -74,6 +74,21 @@ def test_following_ends_with_its_processes(lake: Lake, number: signal.Signals) -
     assert lake.ids() == lake.produced
 
 
+def test_a_followed_table_is_maintained(lake: Lake) -> None:
+    def was_rewritten() -> bool:
+        lake.produce(1)
+        if not lake.catalog().table_exists("db.orders"):
+            return False
+        snapshots = lake.catalog().load_table("db.orders").snapshots()
+        operations = [each.summary.operation.value for each in snapshots if each.summary]
+        return "replace" in operations
+
+    with lake.started("--follow", "--every", "100ms", "--maintain-every", "1s"):
+        eventually(was_rewritten)
+    lake.run()
+    assert lake.ids() == lake.produced
+
+
 def test_a_bad_value_can_end_the_run(lake: Lake) -> None:
     lake.put(b'{"id": 5}')
     refused = lake.run("--bad-records", "fail", code=1)

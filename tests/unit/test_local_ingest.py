@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bucketlog.ingesting.local_ingest import LocalIngest
+from bucketlog.ingesting.local_ingest import LocalIngest, RepeatedUpkeep
 from bucketlog.log_format.errors import (
     BucketError,
     BucketlogError,
@@ -17,7 +17,10 @@ from bucketlog.log_format.errors import (
 
 
 def followed(
-    monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | str], took_s: float
+    monkeypatch: pytest.MonkeyPatch,
+    outcomes: list[Exception | str],
+    took_s: float,
+    upkeep: RepeatedUpkeep | None = None,
 ) -> tuple[list[Any], list[str], list[float]]:
     """The reports, the errors that were passed over, and the pauses of runs every 10 s."""
     left, now_s = iter(outcomes), [0.0]
@@ -50,7 +53,11 @@ def followed(
     nothing: Any = None
     ingest = LocalIngest(log, nothing, 1)
     reports: Iterator[Any] = ingest.follow(
-        10, Stopped(), failed=lambda error: errors.append(error.args[0]), now_s=lambda: now_s[0]
+        10,
+        Stopped(),
+        failed=lambda error: errors.append(error.args[0]),
+        upkeep=upkeep,
+        now_s=lambda: now_s[0],
     )
     found = list(reports)
     assert len(closed) == 1 + len(errors)
@@ -83,3 +90,19 @@ def test_an_outage_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_setting_ends_it(monkeypatch: pytest.MonkeyPatch, wrong: BucketlogError) -> None:
     with pytest.raises(type(wrong)):
         followed(monkeypatch, [wrong, "b"], took_s=1)
+
+
+def test_a_table_is_maintained_when_the_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs take 3 s and begin every 10 s. Maintenance is due 20 s after the start and after the
+    last one. A failed maintenance is tried again after the same time."""
+    calls: list[bool] = []
+
+    def run() -> None:
+        calls.append(True)
+        if len(calls) == 1:
+            raise BucketUnavailableError("the catalog is away")
+
+    upkeep = RepeatedUpkeep(20, run)
+    reports, errors, _ = followed(monkeypatch, [*"abcdef"], took_s=3, upkeep=upkeep)
+    assert (reports, errors) == ([*"abcdef"], ["the catalog is away"])
+    assert len(calls) == 2
