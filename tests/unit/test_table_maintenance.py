@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.snapshots import Operation
@@ -109,6 +110,19 @@ def test_an_ingest_continues_after_maintenance(table: MaintainedTable) -> None:
     table.maintain()
     assert len(table.rows()) == 2 * BATCHES + 1
     assert len(table.letters()) == BATCHES + 1
+
+
+def test_files_of_other_engines_are_rewritten_with_the_others(table: MaintainedTable) -> None:
+    """Such a file has no schema of Arrow, so its texts are read with another type."""
+    rows = table.load().scan(row_filter="_log_offset = 0").to_arrow()
+    path = Path(table.load().location().removeprefix("file://")) / "data" / "foreign.parquet"
+    number = rows.schema.get_field_index("_log_offset")
+    moved = rows.set_column(number, "_log_offset", [[1_000]])
+    pq.write_table(moved, path, store_schema=False)
+    table.load().add_files([f"file://{path}"])
+    expected = table.rows()
+    assert table.rewrite() == (BATCHES + 1, 2, 0)
+    assert table.rows() == expected
 
 
 def test_a_second_run_finds_nothing(table: MaintainedTable) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Summary
@@ -139,9 +139,9 @@ def _written(table: Table, group: Sequence[FileScanTask]) -> list[DataFile]:
     files = replace(TableFiles.of(table), buffer_bytes_max=BUFFER_BYTES_MAX)
     writer = files.writer()
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
-    batches = scan.to_record_batches(group)
-    for batch in batches:
-        writer.add(batch)
+    schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
+    for batch in scan.to_record_batches(group):
+        writer.add(batch.cast(schema))  # files of other engines have other types of Arrow
     return writer.finish()
 
 
