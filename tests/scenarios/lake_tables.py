@@ -248,7 +248,7 @@ def _figures(
             pc.max(found["_ingest_batch"]).as_py(),
         )
         problems += table_problems(topic, expected, found, upkeep.deleted[table])
-        upkeep.read_stream(table)
+        upkeep.end_stream(table)
         stream = upkeep.streamed(table)
         problems += reader_problems(f"the stream of {topic.name}", expected, stream)
         newer, increment = upkeep.increment(table)

@@ -1,7 +1,8 @@
 """Maintenance of Iceberg tables during ingests: deletes, rewrites and expiry, and two readers.
 
 A Spark stream reads each table. Invariant: the snapshots at which the last batches of the stream
-ended do not expire. Spark cannot continue the stream without them.
+ended do not expire. Spark cannot continue the stream without them. With the trigger `availableNow`,
+Spark would even need all snapshots since the stream began.
 """
 
 import json
@@ -16,6 +17,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
 
 from bucketlog.log_reader.tables.iceberg_table import PROPERTY, ancestors_of
 from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule
@@ -28,6 +30,7 @@ from tests.scenarios.lake_session import CATALOG, LakeSession
 
 READ = ("_log_partition", "_log_offset", "id", "_ingest_batch")
 DELETED_TOGETHER = 5
+STREAM_EVERY = "3 seconds"
 _SKIPPED = {
     "streaming-skip-delete-snapshots": "true",
     "streaming-skip-overwrite-snapshots": "true",
@@ -57,6 +60,7 @@ class Upkeep:
         self._folder = folder
         self._tables = tables
         self._prepared: set[str] = set()
+        self._streams: dict[str, StreamingQuery] = {}
         self.deleted: dict[str, set[int]] = {table: set() for table in tables}
         self.figures = UpkeepFigures()
 
@@ -67,14 +71,27 @@ class Upkeep:
                 if not stopped.wait(0.5) and self._lake.catalog.table_exists(table):
                     self._care_for(table)
 
-    def read_stream(self, table: str) -> None:
-        """Let the stream read all snapshots that the table has now."""
-        self._lake.spark.catalog.refreshTable(f"{CATALOG}.{table}")
+    def start_stream(self, table: str) -> StreamingQuery:
+        """Start the stream of a table, if it does not run yet. Raises the error of a stream that
+        has failed."""
+        found = self._streams.get(table)
+        if found is not None:
+            error = found.exception()
+            if error is not None:
+                raise error
+            return found
         source = self._lake.spark.readStream.format("iceberg").options(**_SKIPPED)
         sink = source.load(f"{CATALOG}.{table}").select(*READ).writeStream.format("parquet")
         sink = sink.option("checkpointLocation", str(self._folder / "checkpoints" / table))
-        query = sink.trigger(availableNow=True).start(self._sink(table))
-        query.awaitTermination()
+        started = sink.trigger(processingTime=STREAM_EVERY).start(self._sink(table))
+        self._streams[table] = started
+        return started
+
+    def end_stream(self, table: str) -> None:
+        """Let the stream read all snapshots of a table that does not change, and end the stream."""
+        query = self.start_stream(table)
+        query.processAllAvailable()
+        query.stop()
 
     def streamed(self, table: str) -> pa.Table:
         """Return the rows that the stream has read."""
@@ -103,7 +120,7 @@ class Upkeep:
         if table not in self._prepared:
             self._statement(f"ALTER TABLE {name} SET TBLPROPERTIES ({_PROPERTIES})")
             self._prepared.add(table)
-        self.read_stream(table)
+        self.start_stream(table)
         self._delete(table)
         self._rewrite(table)
         self._expire(table)
@@ -156,14 +173,13 @@ class Upkeep:
         )
 
     def _stream_places(self, table: str) -> set[int]:
-        """Return the ids of the snapshots at which the last two batches of the stream ended. A
-        stream that starts may read the last batch again."""
+        """Return the ids of the snapshots at which the last two batches of the stream ended. The
+        last batch may still be running."""
         offsets = self._folder / "checkpoints" / table / "offsets"
+        if not offsets.exists():
+            return set()
         numbers = sorted(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
-        return {
-            json.loads((offsets / str(number)).read_text().splitlines()[-1])["snapshot_id"]
-            for number in numbers[-2:]
-        }
+        return {place_in(offsets / str(number)) for number in numbers[-2:]}
 
     def _statement(self, statement: str) -> bool:
         """Run a statement. Return False after an error, such as a conflict with another commit."""
@@ -178,3 +194,9 @@ class Upkeep:
 def is_append(snapshot: Snapshot) -> bool:
     """Return True for a snapshot that only added files: here, always that of an ingest."""
     return snapshot.summary is not None and snapshot.summary.operation is Operation.APPEND
+
+
+def place_in(offset: Path) -> int:
+    """Return the id of the snapshot that a file of a stream's checkpoint names."""
+    found: int = json.loads(offset.read_text().splitlines()[-1])["snapshot_id"]
+    return found
