@@ -32,7 +32,7 @@ from tests.rigs.written_log import WrittenLog
 CATALOG = "lake"
 BUCKET = "lake"
 TABLE = "db.records"
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 
 
 @dataclass(frozen=True, slots=True)
