@@ -98,7 +98,7 @@ MaintainEvery = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="Time between two maintenances of the table with --follow, such as 1h; default: none.",
+        help="With --follow: maintain the table at this interval, such as 1h; default: never.",
     ),
 ]
 CatalogName = Annotated[
@@ -117,7 +117,7 @@ AllowedHosts = Annotated[
     ),
 ]
 SmallFileBytes = Annotated[
-    int, typer.Option(min=1, help="Data files with fewer bytes are rewritten into larger files.")
+    int, typer.Option(min=1, help="Data files with fewer bytes are rewritten as larger files.")
 ]
 SnapshotAge = Annotated[
     str, typer.Option(metavar="TIME", help="Age after which snapshots expire, such as 7d.")
@@ -125,10 +125,10 @@ SnapshotAge = Annotated[
 OrphanAge = Annotated[
     str,
     typer.Option(
-        metavar="TIME", help="Age after which files of no snapshot are deleted; at least 1d."
+        metavar="TIME", help="Age after which orphan files are deleted, such as 3d; at least 1d."
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the work, and change nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes, but do not make them.")]
 SourceOptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -252,9 +252,10 @@ def maintain(
     dry_run: DryRun = False,
     output: OutputFormat = Output.TABLE,
 ) -> None:
-    """Rewrite small files of a table, expire old snapshots, and delete files of no snapshot.
+    """Rewrite small files of a table, expire old snapshots, and delete orphan files.
 
-    Ingests and readers may run at the same time. The table of dead letters gets the same care."""
+    Orphan files belong to no snapshot. The table of dead letters is maintained as well. Ingests and
+    readers may run at the same time."""
     check_installed("replay", extra="iceberg")
     check_installed("iceberg")
     from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule

@@ -49,8 +49,8 @@ class ShapedTarget:
 
 
 class RepeatedUpkeep(NamedTuple):
-    """The maintenance of a table that is followed. `run` is called after a run of the ingest, if
-    `every_s` have passed since the last call."""
+    """Maintenance of a table between the runs of its ingest. `LocalIngest.follow` calls `run` after
+    a run of the ingest, if at least `every_s` have passed since the last call."""
 
     every_s: float
     run: Callable[[], None]

@@ -1,9 +1,9 @@
 """Decimals, times of day and numbers of Avro data, read exactly.
 
-fastavro rounds a decimal to the precision of its schema without an error. Before that, fastavro
-converts all its bytes, in time that is quadratic in their number. From a negative time of day, the
-compiled fastavro makes another time. For numbers, fastavro's Python has no limit of bytes, and
-takes time that is quadratic in their number.
+fastavro rounds a decimal to the precision of its schema without an error. The conversion of a
+decimal takes time that is quadratic in the number of bytes. The compiled fastavro changes negative
+times of day into other times. The Python code of fastavro reads numbers of any number of bytes, in
+quadratic time.
 """
 
 import copy
