@@ -177,6 +177,10 @@ def run(
     names = [topic.strip() for topic in topics.split(",") if topic.strip()]
     shapes = rows.shapes(names, bad_records)
     upkeep = None
+    if maintain_every is not None and not follow:
+        raise ConfigurationError(
+            "--maintain-every is for --follow", remedy="add --follow, or run `table maintain`"
+        )
     if maintain_every is not None:
         maintenance = _maintenance(name, properties)
         upkeep = RepeatedUpkeep(

@@ -106,6 +106,7 @@ def test_a_bad_value_can_end_the_run(lake: Lake) -> None:
         (["--catalog-property", "type=none"], "--catalog-property type is given twice"),
         (["--topics", "missing"], "missing"),
         (["--every", "often"], "often"),
+        (["--maintain-every", "1h"], "--maintain-every is for --follow"),
     ],
 )
 def test_wrong_usage_is_a_line(lake: Lake, arguments: list[str], told: str) -> None:
