@@ -11,62 +11,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import DataScan
 from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import SetLocationUpdate
 
 from bucketlog.log_format.errors import BucketError, ConfigurationError, CorruptObjectError
 from bucketlog.log_reader.tables import reprocessing
 from bucketlog.log_reader.tables.iceberg_files import TableFiles
 from bucketlog.log_reader.tables.iceberg_table import PROPERTY
-from bucketlog.log_reader.tables.maintenance import orphans, small_files
-from bucketlog.log_reader.tables.maintenance.small_files import RewriteCounts, RewriteRule
+from bucketlog.log_reader.tables.maintenance import orphans, small_files, snapshots
+from bucketlog.log_reader.tables.maintenance.small_files import RewriteRule
 from bucketlog.log_reader.tables.maintenance.table_maintenance import (
-    MaintenanceReport,
     MaintenanceRules,
     TableMaintenance,
 )
-from tests.rigs.batched_table import NAME, BatchedTable
-
-BATCHES = 6
-DAY_US = 86_400_000_000
-SNAPSHOTS = 3
-RULES = MaintenanceRules(RewriteRule(files_min=3), timedelta(0), timedelta(days=2), SNAPSHOTS)
-LATER = timedelta(days=3)
-
-
-class MaintainedTable(BatchedTable):
-    """A table with a small file of each batch, in two days, and with dead letters."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        for number in range(BATCHES):
-            values = (b'{"id":%d}' % number, b'{"id":%d}' % (number + 100))
-            self.ingest(*values, b"{", timestamp_us=number % 2 * DAY_US)
-
-    def maintain(
-        self, *, after: timedelta = LATER, rules: MaintenanceRules = RULES, dry_run: bool = False
-    ) -> list[MaintenanceReport]:
-        """Maintain both tables, `after` from now."""
-        return TableMaintenance(
-            NAME,
-            lambda: self.catalog,
-            Random(1),
-            lambda: datetime.now(UTC) + after,
-            sleep=lambda _: None,
-        ).run(rules, dry_run=dry_run)
-
-    def rewrite(self) -> RewriteCounts:
-        found = small_files.SmallFiles(
-            self.load, RULES.rewrite, random=Random(1), sleep=lambda _: None
-        )
-        return found.rewrite()
-
-    def files(self) -> list[Path]:
-        """The files of the table's folder."""
-        root = Path(self.load().location().removeprefix("file://"))
-        return sorted(path for path in root.rglob("*") if path.is_file())
-
-    def data_files(self) -> int:
-        return len(list(self.load().scan().plan_files()))
+from bucketlog.log_reader.tables.table_target import TableName
+from tests.rigs.batched_table import NAME
+from tests.rigs.maintained_table import BATCHES, RULES, SNAPSHOTS, MaintainedTable
 
 
 @pytest.fixture
@@ -188,6 +149,90 @@ def test_a_commit_whose_response_is_lost_keeps_its_files(
     assert table.rows() == rows
 
 
+def test_files_of_a_lost_response_stay_if_others_have_changed_some(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One commit has two files; a delete replaces one of them. The other one is still live."""
+    write, replace = small_files._written, small_files._replace
+    monkeypatch.setattr(
+        small_files, "_written", lambda of, group: write(of, group[:1]) + write(of, group[1:])
+    )
+
+    deleted: list[int] = []
+
+    def replaced(of: Any, old: Any, new: Any) -> None:
+        replace(of, old, new)
+        deleted.append(pq.read_table(new[0].file_path)["id"][0].as_py())
+        table.load().delete(f"id = {deleted[-1]}")
+        raise CommitFailedException("the second try of a proxy came too late")
+
+    monkeypatch.setattr(small_files, "_replace", replaced)
+    rows = table.rows()
+    assert table.rewrite() == (BATCHES, 4, 0)
+    assert table.rows() == [row for row in rows if row[2] not in deleted]
+
+
+def test_a_rewrite_is_left_out_if_the_partitions_change_meanwhile(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def repartition() -> None:
+        with table.load().update_spec() as change:
+            change.add_identity("id")
+
+    rows = table.rows()
+    while_writing(monkeypatch, repartition)
+    assert table.rewrite().skipped == BATCHES // 2
+    assert table.rows() == rows
+
+
+def test_deletes_that_cannot_be_read_are_named(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(scan: DataScan) -> None:
+        raise ValueError("PyIceberg does not yet support equality deletes")
+
+    monkeypatch.setattr(DataScan, "plan_files", planned)
+    with pytest.raises(ConfigurationError, match=r"small files of db\.orders .* equality deletes"):
+        table.maintain()
+
+
+def expire_all(table: MaintainedTable) -> int:
+    return snapshots.expire(
+        table.load, datetime.now(UTC), kept_min=1, random=Random(1), sleep=lambda _: None
+    )
+
+
+def test_a_rollback_during_the_expiry_keeps_its_rows(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expire, first = snapshots._expire, table.load().metadata.snapshots[0].snapshot_id
+    actions = [lambda: table.load().manage_snapshots().rollback_to_snapshot(first).commit()]
+
+    def expired(*arguments: Any) -> None:
+        if actions:
+            actions.pop()()
+        expire(*arguments)
+
+    monkeypatch.setattr(snapshots, "_expire", expired)
+    assert expire_all(table) == BATCHES - 1
+    assert len(table.rows()) == 2
+
+
+def test_two_expiries_at_once_end_well(
+    table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expire = snapshots._expire
+
+    def expired(of: Any, ids: Any) -> None:
+        monkeypatch.setattr(snapshots, "_expire", expire)
+        expire(table.load(), ids[:2])
+        expire(of, ids)
+
+    monkeypatch.setattr(snapshots, "_expire", expired)
+    assert expire_all(table) == BATCHES - 3
+    assert len(table.load().metadata.snapshots) == 1
+
+
 def old_file(table: MaintainedTable, name: str, *, days: int) -> Path:
     path = Path(table.load().location().removeprefix("file://")) / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -249,6 +294,55 @@ def test_a_listing_without_the_tables_files_deletes_nothing(
     with pytest.raises(BucketError, match="lacks 1 files of the table"):
         table.maintain()
     assert old.exists()
+
+
+def test_files_that_others_name_in_another_way_stay(table: MaintainedTable) -> None:
+    """Java writes below a location without its last slash."""
+    folder = table.load().location()
+    with table.load().transaction() as change:
+        change._apply((SetLocationUpdate(location=f"{folder}/"),))
+    expected = table.rows()
+    rules = MaintenanceRules(RewriteRule(files_min=100), timedelta(days=9), timedelta(days=2))
+    assert table.maintain(rules=rules)[0].orphans == 0
+    assert table.rows() == expected
+
+
+def test_files_beside_the_folders_of_the_table_do_not_end_the_run(table: MaintainedTable) -> None:
+    """Tables that an engine migrated have such files."""
+    root = Path(table.load().location().removeprefix("file://"))
+    path = root / "day=1970-01-01" / "migrated.parquet"
+    path.parent.mkdir()
+    pq.write_table(table.load().scan(row_filter="_log_offset = 0").to_arrow(), path)
+    table.load().add_files([f"file://{path}"])
+    table.maintain()
+    assert path.exists()
+
+
+def test_files_that_other_maintenance_has_deleted_are_no_error(table: MaintainedTable) -> None:
+    gone = old_file(table, "data/gone.parquet", days=3)
+    found = orphans.orphans(table.load, list, datetime.now(UTC) - timedelta(days=2))
+    gone.unlink()
+    orphans.remove(table.load(), found)
+    assert [file.name for file in found] == ["gone.parquet"]
+
+
+def test_tables_that_share_files_are_refused(table: MaintainedTable) -> None:
+    with table.load().transaction() as change:
+        change.set_properties({"gc.enabled": "false"})
+    with pytest.raises(ConfigurationError, match=r"gc\.enabled"):
+        table.maintain()
+
+
+def test_a_table_of_dead_letters_alone_is_refused(table: MaintainedTable) -> None:
+    """Only the table of the rows names dead letters that wait for their commit."""
+    alone = TableMaintenance(
+        TableName.parse(f"lake.{NAME.letters}"),
+        lambda: table.catalog,
+        Random(1),
+        lambda: datetime.now(UTC),
+    )
+    with pytest.raises(ConfigurationError, match="is a table of dead letters"):
+        alone.run(RULES)
 
 
 def test_files_elsewhere_are_refused(table: MaintainedTable) -> None:

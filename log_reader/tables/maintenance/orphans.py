@@ -5,10 +5,14 @@ table is loaded, so a file of a commit in between is known. Files that are young
 because a running ingest may commit them. Files that a table property names stay as well: dead
 letters that are not in their table yet, and rows of a reprocessing. If the listing lacks a file
 that the table has, nothing is deleted.
+
+Files are told apart by their last names, which are unique: other engines may write the same folder
+with another scheme, with more slashes, or through a link.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,16 +28,23 @@ from bucketlog.log_reader.tables.iceberg_table import PROPERTY, ancestors_of
 FOLDERS = ("data", "metadata")
 """The folders of a table, below its location."""
 _MOVED = (TableProperties.WRITE_DATA_PATH, TableProperties.WRITE_METADATA_PATH)
+_DELETES = "gc.enabled"
+"""Engines set it to false for tables that share files, such as Spark's `snapshot`."""
 _HINT = "version-hint.text"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file of a listing. `path` is its name in the file system."""
+    """A file of a listing. `path` is its name in the file system. `modified` is
+    None if the store does not tell it."""
 
     path: str
     size_bytes: int
-    modified: datetime
+    modified: datetime | None
+
+    @property
+    def name(self) -> str:
+        return name_of(self.path)
 
 
 def orphans(
@@ -48,24 +59,34 @@ def orphans(
     listed = list(_listed(first))
     _check_complete(first, listed)
     table = load()
-    known = {place_of(path) for path in (*_files(table), *_earlier_files(table))}
+    known = {name_of(path) for path in (*_files(table), *_earlier_files(table))}
     for each in (table, *others()):
-        known |= {place_of(path) for path in _named_by_properties(each)}
-    return [file for file in listed if file.modified < before and place_of(file.path) not in known]
+        known |= {name_of(path) for path in _named_by_properties(each)}
+    return [
+        file
+        for file in listed
+        if file.modified is not None and file.modified < before and file.name not in known
+    ]
 
 
 def remove(table: Table, files: Iterable[ListedFile]) -> None:
     """Delete files of the table's folder."""
     system = _file_system(table)
     for file in files:
-        system.delete_file(file.path)
+        with suppress(FileNotFoundError):  # other maintenance has deleted it
+            system.delete_file(file.path)
+
+
+def name_of(path: str) -> str:
+    """Return the last name of a path."""
+    return path.rpartition("/")[2]
 
 
 def place_of(path: str) -> str:
-    """Return bucket and key, or the path of a local file, whatever the scheme is."""
+    """Return bucket and key, or the path of a local file, whatever scheme and slashes are."""
     scheme, separator, rest = path.partition("://")
     text = rest if separator else scheme.removeprefix("file:")
-    return text.lstrip("/")
+    return "/".join(filter(None, text.split("/")))
 
 
 def _scheme_of(location: str) -> str:
@@ -81,6 +102,12 @@ def _file_system(table: Table) -> Any:
 
 
 def _listed(table: Table) -> Iterator[ListedFile]:
+    if table.properties.get(_DELETES, "").lower() == "false":
+        raise ConfigurationError(
+            f"{'.'.join(table.name())} has the property {_DELETES}=false: its files must not be "
+            "deleted",
+            remedy="remove this property if no other table has files of this one",
+        )
     for name in _MOVED:
         if name in table.properties:
             raise ConfigurationError(
@@ -100,10 +127,10 @@ def _listed(table: Table) -> Iterator[ListedFile]:
 def _check_complete(table: Table, listed: Iterable[ListedFile]) -> None:
     """A listing without files of the table has other names for them: every file would look like an
     orphan. Raises `BucketError`."""
-    root = f"{place_of(table.location())}/"
-    here = {place_of(path) for path in _files(table)}
-    missing = {each for each in here if each.startswith(root)}
-    missing -= {place_of(file.path) for file in listed}
+    roots = tuple(f"{place_of(table.location())}/{folder}/" for folder in FOLDERS)
+    here = {path for path in map(place_of, _files(table)) if path.startswith(roots)}
+    names = {file.name for file in listed}
+    missing = {path for path in here if name_of(path) not in names}
     if missing:
         raise BucketError(
             f"the listing of {table.location()} lacks {len(missing)} files of the table, such as "

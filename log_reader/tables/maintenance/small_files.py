@@ -3,7 +3,9 @@
 A rewrite is one `replace` snapshot, which readers that follow appends skip. Invariants: the rows of
 the table stay the same. A group of files is committed only if all its files are still live, and no
 rows of them are deleted by delete files. The commit requires that nobody has committed since this
-was checked. The properties of the table about ingests do not change.
+was checked. The properties of the table about ingests do not change. New files are removed only if
+no commit of them was tried: the response of a commit may be lost, and others may then change the
+table. Otherwise, files that were not committed are orphans.
 """
 
 import time
@@ -21,6 +23,7 @@ from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update.snapshot import _OverwriteFiles
 from pyiceberg.typedef import EMPTY_DICT
 
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.tables.iceberg_files import TableFiles
 from bucketlog.log_reader.tables.iceberg_table import commit_tries, once_only
 
@@ -76,7 +79,7 @@ class SmallFiles:
 
     def groups(self) -> list[list[FileScanTask]]:
         """Return the groups of files that `rewrite` would rewrite."""
-        return small_groups(self._load().scan().plan_files(), self._rule)
+        return small_groups(_planned(self._load()), self._rule)
 
     def rewrite(self) -> RewriteCounts:
         """Rewrite each group by a separate commit. Raises the errors of PyIceberg."""
@@ -88,22 +91,27 @@ class SmallFiles:
 
     def _rewritten(self, group: Sequence[FileScanTask]) -> RewriteCounts:
         table = self._load()
+        old, spec = [task.file for task in group], table.metadata.default_spec_id
         files = _written(table, group)
         if len(files) >= len(group):
             _remove(table, files)  # rewriting would not help
             return RewriteCounts()
+        done = RewriteCounts(before=len(group), after=len(files))
+        was_tried = False
         for _ in commit_tries(self._random, self._sleep):
             table = self._load()
-            if not _are_live(table, [task.file for task in group]):
+            if table.metadata.default_spec_id != spec or not _are_live(table, old):
                 break
+            was_tried = True
             try:
-                _replace(once_only(table), [task.file for task in group], files)
+                _replace(once_only(table), old, files)
             except CommitFailedException:
                 continue
-            return RewriteCounts(before=len(group), after=len(files))
-        if _are_live(self._load(), files):  # the response of a commit was lost
-            return RewriteCounts(before=len(group), after=len(files))
-        _remove(table, files)
+            return done
+        if not was_tried:
+            _remove(table, files)
+        elif _is_any_live(self._load(), files):  # the response of a commit was lost
+            return done
         return RewriteCounts(skipped=len(group))
 
 
@@ -140,15 +148,34 @@ def _written(table: Table, group: Sequence[FileScanTask]) -> list[DataFile]:
     writer = files.writer()
     scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
     schema = schema_to_pyarrow(table.schema(), include_field_ids=False)
-    for batch in scan.to_record_batches(group):
-        writer.add(batch.cast(schema))  # files of other engines have other types of Arrow
+    for task in group:  # a scan of several files would have all their rows in memory
+        for batch in scan.to_record_batches([task]):
+            writer.add(batch.cast(schema))  # files of other engines have other types of Arrow
     return writer.finish()
+
+
+def _planned(table: Table) -> Iterable[FileScanTask]:
+    """Return the live files. Raises `ConfigurationError` if their deletes cannot be read."""
+    try:
+        return table.scan().plan_files()
+    except (ValueError, NotImplementedError) as error:
+        raise ConfigurationError(
+            f"the small files of {'.'.join(table.name())} cannot be rewritten: {error}",
+            remedy="let the engine that wrote these files rewrite them, such as Spark by "
+            "rewrite_data_files",
+        ) from error
 
 
 def _are_live(table: Table, files: Sequence[DataFile]) -> bool:
     """Return True if the table has all files, and no rows of them are deleted."""
-    live = {task.file.file_path for task in table.scan().plan_files() if not task.delete_files}
+    live = {task.file.file_path for task in _planned(table) if not task.delete_files}
     return live.issuperset(file.file_path for file in files)
+
+
+def _is_any_live(table: Table, files: Sequence[DataFile]) -> bool:
+    """Return True if the table has any of the files, even if rows of them are deleted."""
+    paths = {file.file_path for file in files}
+    return any(task.file.file_path in paths for task in _planned(table))
 
 
 def _replace(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
@@ -163,6 +190,6 @@ def _replace(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> 
 
 
 def _remove(table: Table, files: Sequence[DataFile]) -> None:
-    """Remove files that were not committed. If this process is killed before, they are orphans."""
+    """Remove files that no commit names. If this process is killed before, they are orphans."""
     for file in files:
         table.io.delete(file.file_path)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
+from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.tables.catalog_failure import catalog_failures
 from bucketlog.log_reader.tables.maintenance.orphans import orphans, remove
 from bucketlog.log_reader.tables.maintenance.small_files import (
@@ -22,6 +23,7 @@ from bucketlog.log_reader.tables.maintenance.small_files import (
     SmallFiles,
 )
 from bucketlog.log_reader.tables.maintenance.snapshots import expire, expired_snapshots
+from bucketlog.log_reader.tables.rows import BATCH, DEAD_LETTERS
 from bucketlog.log_reader.tables.table_target import TableName
 
 
@@ -65,6 +67,7 @@ class TableMaintenance:
         expire. Raises `ConfigurationError` and `BucketError`. Steps that were done before stay."""
         with catalog_failures(str(self.name)):
             catalog = self.open_catalog()
+            _check_not_letters(catalog.load_table(self.name.table))
             reports = [self._run(catalog, self.name.table, rules, dry_run=dry_run)]
             if catalog.table_exists(self.name.letters):
                 reports.append(self._run(catalog, self.name.letters, rules, dry_run=dry_run))
@@ -81,22 +84,32 @@ class TableMaintenance:
 
         small = SmallFiles(load, rules.rewrite, random=self.random, sleep=self.sleep)
         counts = RewriteCounts(before=sum(map(len, small.groups()))) if dry_run else small.rewrite()
-        now = self.now()
-        table = load()
-        old = expired_snapshots(
-            table.metadata, now - rules.snapshot_age, kept_min=rules.snapshots_min
-        )
-        if old and not dry_run:
-            expire(table, old)
+        now, kept_min = self.now(), rules.snapshots_min
+        before = now - rules.snapshot_age
+        if dry_run:
+            old = len(expired_snapshots(load().metadata, before, kept_min=kept_min))
+        else:
+            old = expire(load, before, kept_min=kept_min, random=self.random, sleep=self.sleep)
         found = orphans(load, rows, now - rules.orphan_age)
         if not dry_run:
-            remove(table, found)
+            remove(load(), found)
         return MaintenanceReport(
             f"{self.name.catalog}.{identifier}",
             counts.before,
             counts.after,
             counts.skipped,
-            len(old),
+            old,
             len(found),
             sum(file.size_bytes for file in found),
+        )
+
+
+def _check_not_letters(table: Table) -> None:
+    """Only the table of the rows names dead letters that are not in their own table yet. Without
+    it, they would look like orphans. Raises `ConfigurationError`."""
+    names = {each.name for each in table.schema().fields}
+    if names == {*DEAD_LETTERS.names, BATCH}:
+        raise ConfigurationError(
+            f"{'.'.join(table.name())} is a table of dead letters",
+            remedy="name the table of the rows with --into, and this one with --dead-letters",
         )
