@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -137,10 +138,10 @@ def test_a_commit_of_an_ingest_meanwhile_is_kept(
 def test_a_commit_whose_response_is_lost_keeps_its_files(
     table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace = small_files._replace
+    commit = small_files._replace
 
     def replaced(*arguments: Any) -> None:
-        replace(*arguments)
+        commit(*arguments)
         raise CommitFailedException("the second try of a proxy came too late")
 
     monkeypatch.setattr(small_files, "_replace", replaced)
@@ -153,7 +154,7 @@ def test_files_of_a_lost_response_stay_if_others_have_changed_some(
     table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One commit has two files; a delete replaces one of them. The other one is still live."""
-    write, replace = small_files._written, small_files._replace
+    write, commit = small_files._written, small_files._replace
     monkeypatch.setattr(
         small_files, "_written", lambda of, group: write(of, group[:1]) + write(of, group[1:])
     )
@@ -161,7 +162,7 @@ def test_files_of_a_lost_response_stay_if_others_have_changed_some(
     deleted: list[int] = []
 
     def replaced(of: Any, old: Any, new: Any) -> None:
-        replace(of, old, new)
+        commit(of, old, new)
         deleted.append(pq.read_table(new[0].file_path)["id"][0].as_py())
         table.load().delete(f"id = {deleted[-1]}")
         raise CommitFailedException("the second try of a proxy came too late")
@@ -324,6 +325,20 @@ def test_files_that_other_maintenance_has_deleted_are_no_error(table: Maintained
     gone.unlink()
     orphans.remove(table.load(), found)
     assert [file.name for file in found] == ["gone.parquet"]
+
+
+def test_a_folder_of_a_renamed_table_is_refused(table: MaintainedTable) -> None:
+    """The catalog gives its folder to a new table of the same name."""
+    location = table.load().location()
+    table.catalog.rename_table(NAME.table, "db.renamed")
+    renamed = table.load("db.renamed")
+    table.catalog.create_table(NAME.table, renamed.schema(), location=location)
+    rules = replace(RULES, snapshot_age=timedelta.max)
+    with pytest.raises(ConfigurationError, match=r"db\.renamed has files in the folder"):
+        table.maintain(rules=rules)
+    assert len(renamed.scan().to_arrow()) == 2 * BATCHES
+    table.catalog.drop_table("db.renamed")
+    assert table.maintain(rules=rules)[0].orphans
 
 
 def test_tables_that_share_files_are_refused(table: MaintainedTable) -> None:

@@ -11,6 +11,8 @@ with another scheme, with more slashes, or through a link.
 """
 
 import json
+import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +33,10 @@ _MOVED = (TableProperties.WRITE_DATA_PATH, TableProperties.WRITE_METADATA_PATH)
 _DELETES = "gc.enabled"
 """Engines set it to false for tables that share files, such as Spark's `snapshot`."""
 _HINT = "version-hint.text"
+_METADATA = (".metadata.json", ".metadata.json.gz")
+_METADATA_BYTES = 4_096
+_GZIP = b"\x1f\x8b"
+_UUID = re.compile(rb'"table-uuid"\s*:\s*"([0-9a-fA-F-]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +54,18 @@ class ListedFile:
 
 
 def orphans(
-    load: Callable[[], Table], others: Callable[[], Iterable[Table]], before: datetime
+    load: Callable[[], Table],
+    others: Callable[[], Iterable[Table]],
+    before: datetime,
+    *,
+    neighbours: Callable[[], Iterable[Table]] = list,
 ) -> list[ListedFile]:
     """Return the files of the table that no snapshot has, and that were written before `before`.
 
-    `others` loads tables whose properties may name files of this table. Raises
-    `ConfigurationError` if files of the table are not in its own folder, and `BucketError` if the
-    listing lacks files of the table."""
+    `others` loads tables whose properties may name files of this table. `neighbours` loads tables
+    that may share its folder. Raises `ConfigurationError` if files of the table are not in its own
+    folder, or if the folder is shared, and `BucketError` if the listing lacks files of the table.
+    """
     first = load()
     listed = list(_listed(first))
     _check_complete(first, listed)
@@ -62,11 +73,13 @@ def orphans(
     known = {name_of(path) for path in (*_files(table), *_earlier_files(table))}
     for each in (table, *others()):
         known |= {name_of(path) for path in _named_by_properties(each)}
-    return [
+    found = [
         file
         for file in listed
         if file.modified is not None and file.modified < before and file.name not in known
     ]
+    _check_not_shared(table, found, neighbours)
+    return found
 
 
 def remove(table: Table, files: Iterable[ListedFile]) -> None:
@@ -137,6 +150,38 @@ def _check_complete(table: Table, listed: Iterable[ListedFile]) -> None:
             f"{min(missing)}; nothing was deleted",
             remedy="run the command again; if the files are gone, repair the table first",
         )
+
+
+def _check_not_shared(
+    table: Table, found: Iterable[ListedFile], neighbours: Callable[[], Iterable[Table]]
+) -> None:
+    """A table that was renamed keeps its folder, and a new one with the old name gets the same.
+    Metadata of a table that was dropped is an orphan. Raises `ConfigurationError`."""
+    system = _file_system(table)
+    foreign = {_uuid_in(system, file) for file in found if file.name.endswith(_METADATA)}
+    foreign -= {None, str(table.metadata.table_uuid)}
+    if not foreign:
+        return
+    for each in neighbours():
+        if str(each.metadata.table_uuid) in foreign:
+            raise ConfigurationError(
+                f"{'.'.join(each.name())} has files in the folder of {'.'.join(table.name())}, "
+                f"{table.location()}",
+                remedy="copy one of both tables to another location, and drop it here",
+            )
+
+
+def _uuid_in(system: Any, file: ListedFile) -> str | None:
+    """Return the id of the table that has this metadata, which is among its first members."""
+    try:
+        with system.open_input_file(file.path) as stream:
+            text: bytes = stream.read(_METADATA_BYTES)
+    except FileNotFoundError:  # other maintenance has deleted it
+        return None
+    if text.startswith(_GZIP):
+        text = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(text)
+    uuid = _UUID.search(text)
+    return None if uuid is None else uuid[1].decode().lower()
 
 
 def _files(table: Table) -> Iterator[str]:

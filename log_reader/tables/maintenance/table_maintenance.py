@@ -5,13 +5,15 @@ deleted. Ingests, readers and other maintenance may run at the same time.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import NamedTuple
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from bucketlog.log_format.errors import ConfigurationError
@@ -25,6 +27,8 @@ from bucketlog.log_reader.tables.maintenance.small_files import (
 from bucketlog.log_reader.tables.maintenance.snapshots import expire, expired_snapshots
 from bucketlog.log_reader.tables.rows import BATCH, DEAD_LETTERS
 from bucketlog.log_reader.tables.table_target import TableName
+
+_BEGIN = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +89,17 @@ class TableMaintenance:
         small = SmallFiles(load, rules.rewrite, random=self.random, sleep=self.sleep)
         counts = RewriteCounts(before=sum(map(len, small.groups()))) if dry_run else small.rewrite()
         now, kept_min = self.now(), rules.snapshots_min
-        before = now - rules.snapshot_age
+        before = _earlier(now, rules.snapshot_age)
         if dry_run:
             old = len(expired_snapshots(load().metadata, before, kept_min=kept_min))
         else:
             old = expire(load, before, kept_min=kept_min, random=self.random, sleep=self.sleep)
-        found = orphans(load, rows, now - rules.orphan_age)
+        found = orphans(
+            load,
+            rows,
+            _earlier(now, rules.orphan_age),
+            neighbours=lambda: _in_same_namespace(catalog, identifier),
+        )
         if not dry_run:
             remove(load(), found)
         return MaintenanceReport(
@@ -113,3 +122,14 @@ def _check_not_letters(table: Table) -> None:
             f"{'.'.join(table.name())} is a table of dead letters",
             remedy="name the table of the rows with --into, and this one with --dead-letters",
         )
+
+
+def _in_same_namespace(catalog: Catalog, identifier: str) -> Iterator[Table]:
+    for each in catalog.list_tables(catalog.namespace_from(identifier)):
+        with suppress(NoSuchTableError):  # dropped meanwhile, or of another format
+            yield catalog.load_table(each)
+
+
+def _earlier(now: datetime, age: timedelta) -> datetime:
+    """An age may be longer than the time that Python knows."""
+    return _BEGIN if age > now - _BEGIN else now - age
