@@ -50,7 +50,8 @@ class ShapedTarget:
 
 class RepeatedUpkeep(NamedTuple):
     """Maintenance of a table between the runs of its ingest. `LocalIngest.follow` calls `run` after
-    a run of the ingest, if at least `every_s` have passed since the last call."""
+    a run of the ingest, if at least `every_s` have passed since the last call. Errors of `run` do not
+    end the ingest."""
 
     every_s: float
     run: Callable[[], None]
@@ -90,19 +91,20 @@ class LocalIngest:
         now_s: Callable[[], float] = time.monotonic,
     ) -> Iterator[IngestReport]:
         """Run again and again until `stopped` is set. A run begins `every_s` after the last one
-        began, or at once if that is over. `failed` gets an error that another run may not have;
-        other errors are raised."""
+        began, or at once if that is over. `failed` gets an error that another run may not have, and
+        each error of the upkeep; other errors are raised."""
         maintained_s = now_s()
         with closing(self.log):
             while not stopped.is_set():
-                began_s = now_s()
+                began_s, is_ingested = now_s(), False
                 try:
                     yield self._run()
+                    is_ingested = True
                     if upkeep is not None and now_s() - maintained_s >= upkeep.every_s:
                         maintained_s = now_s()
                         upkeep.run()
                 except (BucketlogError, OSError) as error:
-                    if not _may_pass(error):
+                    if not is_ingested and not _may_pass(error):
                         raise
                     self.log.close()
                     failed(error)

@@ -106,3 +106,16 @@ def test_a_table_is_maintained_when_the_time_has_come(monkeypatch: pytest.Monkey
     reports, errors, _ = followed(monkeypatch, [*"abcdef"], took_s=3, upkeep=upkeep)
     assert (reports, errors) == ([*"abcdef"], ["the catalog is away"])
     assert len(calls) == 2
+
+
+def test_a_table_that_cannot_be_maintained_is_still_ingested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others may set a property that maintenance refuses."""
+
+    def run() -> None:
+        raise ConfigurationError("its files are elsewhere", remedy="remove the property")
+
+    upkeep = RepeatedUpkeep(20, run)
+    reports, errors, _ = followed(monkeypatch, [*"abcd"], took_s=3, upkeep=upkeep)
+    assert (reports, len(errors)) == ([*"abcd"], 1)
