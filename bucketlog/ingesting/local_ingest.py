@@ -50,8 +50,8 @@ class ShapedTarget:
 
 class RepeatedUpkeep(NamedTuple):
     """Maintenance of a table between the runs of its ingest. `LocalIngest.follow` calls `run` after
-    a run of the ingest, if at least `every_s` have passed since the last call. Errors of `run` do not
-    end the ingest."""
+    a run of the ingest, if at least `every_s` have passed since the last call. Errors of `run` do
+    not end the ingest."""
 
     every_s: float
     run: Callable[[], None]

@@ -6,7 +6,7 @@ because a running ingest may commit them. Files that a table property names stay
 letters that are not in their table yet, and rows of a reprocessing. If the listing lacks a file
 that the table has, nothing is deleted.
 
-Files are told apart by their last names, which are unique: other engines may write the same folder
+Files are compared by their last names, which are unique: other engines may write the same folder
 with another scheme, with more slashes, or through a link.
 """
 
