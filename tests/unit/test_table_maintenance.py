@@ -363,8 +363,10 @@ def test_a_table_of_dead_letters_alone_is_refused(table: MaintainedTable) -> Non
 def test_files_elsewhere_are_refused(table: MaintainedTable) -> None:
     with table.load().transaction() as change:
         change.set_properties({"write.data.path": "file:///elsewhere"})
+    before = table.load().current_snapshot()
     with pytest.raises(ConfigurationError, match=r"write\.data\.path"):
         table.maintain()
+    assert table.load().current_snapshot() == before
 
 
 def test_large_files_and_few_files_are_left(table: MaintainedTable) -> None:

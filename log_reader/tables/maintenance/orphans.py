@@ -67,6 +67,7 @@ def orphans(
     folder, or if the folder is shared, and `BucketError` if the listing lacks files of the table.
     """
     first = load()
+    check_may_delete(first)
     listed = list(_listed(first))
     _check_complete(first, listed)
     table = load()
@@ -80,6 +81,22 @@ def orphans(
     ]
     _check_not_shared(table, found, neighbours)
     return found
+
+
+def check_may_delete(table: Table) -> None:
+    """Raises `ConfigurationError` if properties of the table forbid the deletion of orphans."""
+    if table.properties.get(_DELETES, "").lower() == "false":
+        raise ConfigurationError(
+            f"{'.'.join(table.name())} has the property {_DELETES}=false: its files must not be "
+            "deleted",
+            remedy="remove this property if no other table has files of this one",
+        )
+    for name in _MOVED:
+        if name in table.properties:
+            raise ConfigurationError(
+                f"{'.'.join(table.name())} has the property {name}: its files are elsewhere",
+                remedy="remove orphan files by the engine that set this property",
+            )
 
 
 def remove(table: Table, files: Iterable[ListedFile]) -> None:
@@ -115,18 +132,6 @@ def _file_system(table: Table) -> Any:
 
 
 def _listed(table: Table) -> Iterator[ListedFile]:
-    if table.properties.get(_DELETES, "").lower() == "false":
-        raise ConfigurationError(
-            f"{'.'.join(table.name())} has the property {_DELETES}=false: its files must not be "
-            "deleted",
-            remedy="remove this property if no other table has files of this one",
-        )
-    for name in _MOVED:
-        if name in table.properties:
-            raise ConfigurationError(
-                f"{'.'.join(table.name())} has the property {name}: its files are elsewhere",
-                remedy="remove orphan files by the engine that set this property",
-            )
     system = _file_system(table)
     is_local = _scheme_of(table.location()) == "file"
     for folder in FOLDERS:

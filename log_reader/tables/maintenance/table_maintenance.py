@@ -18,7 +18,7 @@ from pyiceberg.table import Table
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.tables.catalog_failure import catalog_failures
-from bucketlog.log_reader.tables.maintenance.orphans import orphans, remove
+from bucketlog.log_reader.tables.maintenance.orphans import check_may_delete, orphans, remove
 from bucketlog.log_reader.tables.maintenance.small_files import (
     RewriteCounts,
     RewriteRule,
@@ -86,6 +86,7 @@ class TableMaintenance:
         def rows() -> list[Table]:
             return [catalog.load_table(self.name.table)]
 
+        check_may_delete(load())
         small = SmallFiles(load, rules.rewrite, random=self.random, sleep=self.sleep)
         counts = RewriteCounts(before=sum(map(len, small.groups()))) if dry_run else small.rewrite()
         now, kept_min = self.now(), rules.snapshots_min
