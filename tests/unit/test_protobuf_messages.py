@@ -83,7 +83,7 @@ OWN_TIMESTAMP = message("Timestamp", x=INT)
         (file(message("M", x=INT), imports="google/" + "a/" * 5_000), "imports google/a/a/"),
         (
             file(message("Timestamp"), package="p", name=TIMESTAMP),
-            "its schema has no message p.Timestamp",
+            "the schema has no message p.Timestamp",
         ),
     ],
 )
