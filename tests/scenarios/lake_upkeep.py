@@ -100,6 +100,7 @@ class Upkeep:
     def increment(self, table: str) -> tuple[set[int], pa.Table]:
         """Read the appends after the oldest snapshot that the table still has. Return the batches
         and the rows of these appends."""
+        self._lake.spark.catalog.refreshTable(f"{CATALOG}.{table}")
         loaded = self._lake.catalog.load_table(table)
         newest, *_, oldest = ancestors_of(loaded.metadata)
         batches = {
