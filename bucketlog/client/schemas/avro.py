@@ -11,10 +11,9 @@ from bucketlog.client.schemas.avro_data import AvroValueEncoder
 from bucketlog.client.schemas.avro_exact_values import python_reader, with_exact_values
 from bucketlog.client.schemas.avro_kinds import (
     ParsedSchema,
+    all_nodes,
     kind_of,
     named_within,
-    nodes_within,
-    parts_of,
 )
 from bucketlog.client.schemas.avro_reading import AvroValueDecoder, SchemaResolution
 from bucketlog.client.schemas.avro_types import derive
@@ -303,10 +302,8 @@ def _may_be_endless(parsed: ParsedSchema) -> bool:
                 return bool(node["size"] == 0)
         return False
 
-    roots = [parsed.schema, *(part for node in named.values() for part in parts_of(node))]
     return any(
         is_empty(one["items"])
-        for root in roots
-        for one in nodes_within(root)
+        for one in all_nodes(parsed)
         if isinstance(one, dict) and one.get("type") == "array"
     )

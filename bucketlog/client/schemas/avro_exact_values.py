@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
-from bucketlog.client.schemas.avro_kinds import ParsedSchema, nodes_within, parts_of
+from bucketlog.client.schemas.avro_kinds import ParsedSchema, all_nodes
 from bucketlog.log_format.extras import needed
 
 _ReadLogical: TypeAlias = Callable[[Any, Mapping[str, Any], object], Any]
@@ -77,12 +77,9 @@ def python_reader(schema: Any) -> Callable[..., Any]:
 
 
 def _logical_nodes(parsed: ParsedSchema) -> list[dict[str, Any]]:
-    named = parsed.named.values()
-    roots = [parsed.schema, *named, *(part for node in named for part in parts_of(node))]
     return [
         node
-        for root in roots
-        for node in nodes_within(root)
+        for node in all_nodes(parsed)
         if isinstance(node, dict) and _is_read_here(node.get("type"), node.get("logicalType"))
     ]
 

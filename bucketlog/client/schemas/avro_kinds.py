@@ -52,6 +52,13 @@ def named_within(node: Any, named: Mapping[str, Any]) -> set[str]:
     return {name for name in names if name in named}
 
 
+def all_nodes(parsed: ParsedSchema) -> Iterator[Any]:
+    """Yield each type of a schema and of its named types. A type may come more than once."""
+    named = parsed.named.values()
+    for root in (parsed.schema, *named, *(part for node in named for part in parts_of(node))):
+        yield from nodes_within(root)
+
+
 def nodes_within(node: Any) -> Iterator[Any]:
     """Yield `node` and the nodes inside, except unions and the insides of named types."""
     if not isinstance(node, list):

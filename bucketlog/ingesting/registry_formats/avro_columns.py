@@ -1,11 +1,9 @@
 """Columns of a table from an Avro schema. Pure."""
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.types as kinds
 
 from bucketlog.client.schemas.avro_kinds import ParsedSchema
 from bucketlog.ingesting.registry_formats.columns import (
@@ -16,9 +14,10 @@ from bucketlog.ingesting.registry_formats.columns import (
     FieldCount,
     inner_path,
     no_column,
+    not_null,
     structure,
     table_fields,
-    wider,
+    union_type,
 )
 
 DECIMAL_DIGITS_MAX = 38
@@ -112,17 +111,10 @@ class _AvroColumns:
         return structure(self.members(node, path, level), path)
 
     def _item(self, node: Any, path: str, level: int) -> pa.DataType:
-        found = self._type(node, path, level + 1)
-        if found is None:
-            raise no_column(path, "all values are null")
-        return found
+        return not_null(self._type(node, path, level + 1), path)
 
     def _union(self, branches: list[Any], path: str, level: int) -> pa.DataType | None:
-        found = [self._type(branch, path, level + 1) for branch in branches]
-        types = [kind for kind in found if kind is not None]
-        if len(types) > 1 and any(map(kinds.is_nested, types)):
-            raise no_column(path, "the type is a union of several types")
-        return reduce(lambda one, other: wider(one, other, path), types) if types else None
+        return union_type([self._type(branch, path, level + 1) for branch in branches], path)
 
 
 def _decimal(node: Mapping[str, Any], path: str) -> pa.DataType:

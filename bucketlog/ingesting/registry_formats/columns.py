@@ -6,6 +6,7 @@ impossible for a field, `ConfigurationError` names the field.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.types as kinds
@@ -148,3 +149,19 @@ def wider(one: pa.DataType, other: pa.DataType, path: str) -> pa.DataType:
         if one in ascending and other in ascending:
             return ascending[-1]
     raise no_column(path, f"the types {one} and {other} have no common wider type")
+
+
+def union_type(branches: Iterable[pa.DataType | None], path: str) -> pa.DataType | None:
+    """Return the type of a union, or None if all values are null. A branch is None if its values
+    are null. Raises `ConfigurationError` for a union of several types without a wider type."""
+    types = [kind for kind in branches if kind is not None]
+    if len(types) > 1 and any(map(kinds.is_nested, types)):
+        raise no_column(path, "the type is a union of several types")
+    return reduce(lambda one, other: wider(one, other, path), types) if types else None
+
+
+def not_null(kind: pa.DataType | None, path: str) -> pa.DataType:
+    """Return the type of items. Raises `ConfigurationError` if all items are null."""
+    if kind is None:
+        raise no_column(path, "all values are null")
+    return kind

@@ -6,7 +6,6 @@ the JSON Schema may therefore fit the columns.
 
 import json
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,9 +17,10 @@ from bucketlog.ingesting.registry_formats.columns import (
     FieldCount,
     inner_path,
     no_column,
+    not_null,
     structure,
     table_fields,
-    wider,
+    union_type,
 )
 from bucketlog.log_format.errors import InvalidDataError
 
@@ -94,7 +94,7 @@ class _JsonColumns:
                 return self._object(document, schema, path, level)
             case "array":
                 item = self.type_of(document, schema.get("items"), f"{path}[]", level + 1)
-                return pa.list_(_not_null(item, path))
+                return pa.list_(not_null(item, path))
             case "string":
                 found = schema.get("format")
                 return _FORMATS.get(found if isinstance(found, str) else "", pa.string())
@@ -115,17 +115,14 @@ class _JsonColumns:
             return structure(found, path)
         if isinstance(others, dict):
             item = self.type_of(document, others, f"{path}{{}}", level + 1)
-            return pa.map_(pa.string(), _not_null(item, path))
+            return pa.map_(pa.string(), not_null(item, path))
         raise no_column(path, "the object has no properties")
 
     def _union(self, document: str, branches: Any, path: str, level: int) -> pa.DataType | None:
         if not isinstance(branches, list):
             raise no_column(path, "the JSON Schema has no supported type")
         found = [self.type_of(document, each, path, level + 1) for each in branches]
-        types = [kind for kind in found if kind is not None]
-        if len(types) > 1 and any(map(kinds.is_nested, types)):
-            raise no_column(path, "the type is a union of several types")
-        return reduce(lambda one, other: wider(one, other, path), types) if types else None
+        return union_type(found, path)
 
     def _referred(self, document: str, reference: Any, path: str, level: int) -> pa.DataType | None:
         if not isinstance(reference, str) or len(reference) > _REFERENCE_MAX:
@@ -153,9 +150,3 @@ def _kinds_of(schema: dict[str, Any]) -> str | None:
     listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
     is_text = isinstance(listed, list) and listed and all(isinstance(one, str) for one in listed)
     return "string" if is_text else None
-
-
-def _not_null(kind: pa.DataType | None, path: str) -> pa.DataType:
-    if kind is None:
-        raise no_column(path, "all values are null")
-    return kind
