@@ -69,6 +69,15 @@ class RunningStore:
             "AWS_EC2_METADATA_DISABLED": "true",
         }
 
+    def iceberg_properties(self) -> dict[str, str]:
+        """Return PyIceberg's properties for files on the server."""
+        return {
+            "s3.endpoint": self.endpoint_url,
+            "s3.access-key-id": ACCESS_KEY,
+            "s3.secret-access-key": SECRET_KEY,
+            "s3.region": REGION,
+        }
+
     @contextmanager
     def client(self) -> Iterator["S3Client"]:
         client = boto3.session.Session().client(

@@ -195,13 +195,9 @@ def catalog_properties(cluster: Cluster) -> dict[str, str]:
     """A catalog in SQLite. The files are on the cluster's store, or in its folder."""
     files = {"warehouse": f"file://{cluster.folder}/warehouse"}
     if cluster.store is not None:
-        given = cluster.store.environment()
         files = {
             "warehouse": f"{cluster.bucket_url}-lake",
-            "s3.endpoint": given["AWS_ENDPOINT_URL_S3"],
-            "s3.access-key-id": given["AWS_ACCESS_KEY_ID"],
-            "s3.secret-access-key": given["AWS_SECRET_ACCESS_KEY"],
-            "s3.region": given.get("AWS_REGION", "us-east-1"),
+            **cluster.store.iceberg_properties(),
         }
         cluster.store.make_bucket(files["warehouse"].removeprefix("s3://").partition("/")[0])
     return {"type": "sql", "uri": f"sqlite:///{cluster.folder}/catalog.db", **files}

@@ -203,15 +203,8 @@ def local_command(
         "type": "sql",
         "uri": f"sqlite:///{folder}/local.db",
         "warehouse": warehouse.replace("s3a://", "s3://"),
+        **(store.iceberg_properties() if store else {}),
     }
-    if store is not None:
-        given = store.environment()
-        properties |= {
-            "s3.endpoint": given["AWS_ENDPOINT_URL_S3"],
-            "s3.access-key-id": given["AWS_ACCESS_KEY_ID"],
-            "s3.secret-access-key": given["AWS_SECRET_ACCESS_KEY"],
-            "s3.region": given.get("AWS_REGION", "us-east-1"),
-        }
     flags = [f"--catalog-property={name}={value}" for name, value in properties.items()]
     return [
         *(*COMMAND, "table", "run", url, "--topics", TOPIC, "--schema", SCHEMA),
