@@ -25,7 +25,7 @@ from bucketlog.metadata.sequencer.live_brokers import (
     live_broker,
 )
 from bucketlog.metadata.sequencer.producer_rows import TOO_MANY_PRODUCERS, ProducerRows
-from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY
+from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, raise_lost
 from bucketlog.metadata.sequencer.redis_keys import STAGED
 from bucketlog.metadata.sequencer.redis_server import ServerClock
 from bucketlog.metadata.sequencer.requests import (
@@ -158,7 +158,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         """Check the epoch's state. Raises `SequencerLostError` if it is not there any more."""
         status, *rest = await self._run(SequencerVerb.CHECK_STATE, epoch)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
 
     async def active_epoch(self) -> int | None:
         """The epoch whose state is whole on this very server."""
@@ -169,7 +169,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         """Return the position of the epoch at one moment, for a broker that joins."""
         status, *rest = await self._run(SequencerVerb.POSITION, epoch)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         visible, next_ticket, open_tickets = rest
         return Position(visible, next_ticket, frozenset(open_tickets))
 
@@ -177,7 +177,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         """The number of the last visible segment of the stream."""
         status, *rest = await self._run(SequencerVerb.VISIBLE_NUMBER, epoch)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return int(rest[0])
 
     async def add_nonce(self, nonce: str) -> None:
@@ -225,13 +225,13 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             SequencerVerb.REGISTER_WRITER, epoch, writer, await self._asked_ms()
         )
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
 
     async def producer_ids(self, epoch: int, count: int) -> int:
         """The first of `count` producer ids, unique for ever."""
         status, *rest = await self._run(SequencerVerb.PRODUCER_IDS, epoch, count)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return producer_id(epoch, int(rest[0]))
 
     async def reserve(
@@ -260,7 +260,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             self.producer_rows.limit,
         )
         if status not in ("ok", "none"):
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         number, low_ticket, stamps, batches, statuses = rest
         if any(word == TOO_MANY_PRODUCERS for part in batches for word, _ in part):
             self.producer_rows.note_refusals(batches, now_ms)
@@ -318,7 +318,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         if status == PublishStatus.VISIBLE:
             return PublishResult(PublishStatus.VISIBLE, number=rest[0])
         if rest:
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return PublishResult(PublishStatus(status))
 
     async def fence(self, epoch: int, segment: SegmentId) -> FenceResult:
@@ -331,7 +331,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         if status == FenceStatus.REFUSED:
             return FenceResult(FenceStatus.REFUSED, rest[0])
         if status != FenceStatus.FENCED:
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return FenceResult(FenceStatus.FENCED, rest[0])
 
     async def forget_producers(
@@ -347,7 +347,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             SequencerVerb.FORGET_PRODUCERS, epoch, cursor, count, now_ms, idle_ms
         )
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         next_cursor, forgotten, kept = rest
         return next_cursor, forgotten, kept
 
@@ -357,7 +357,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         now_ms = await self._asked_ms()
         status, *rest = await self._run(SequencerVerb.OVERDUE, epoch, now_ms, silent_ms, pending_ms)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         writers, self.producer_rows.known = rest
         return [
             OverdueWriter(WriterId(writer), seq, OverdueReason(reason))

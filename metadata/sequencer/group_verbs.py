@@ -12,7 +12,7 @@ from bucketlog.log_format.errors import (
     SequencerLostError,
     TooManyGroupsError,
 )
-from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY
+from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, raise_lost
 from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
@@ -36,7 +36,7 @@ class GroupVerbs(ScriptRunner):
                 remedy="delete groups, or raise BUCKETLOG_GROUPS_MAX",
             )
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         term, revision, open_tickets, snapshot = rest
         if not isinstance(snapshot, bytes | None):
             raise SequencerLostError(
@@ -83,14 +83,14 @@ class GroupVerbs(ScriptRunner):
 
     def _is_owned(self, status: str, rest: list[str]) -> bool:
         if status not in ("ok", "not_coordinator"):
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return bool(status == "ok")
 
     async def list_groups(self, epoch: int) -> list[GroupRow]:
         """The groups that were taken and not forgotten, sorted by id."""
         status, *rest = await self._run(SequencerVerb.LIST_GROUPS, epoch)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         (parts,) = rest
         return sorted(
             GroupRow(group, record["state"], record["protocol_type"], record["owner"])

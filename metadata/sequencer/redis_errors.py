@@ -4,6 +4,9 @@ Invariant: `SequencerUnavailableError` means that the state is unchanged; `Seque
 that a script may have made only half of its writes.
 """
 
+from collections.abc import Sequence
+from typing import NoReturn
+
 from redis.exceptions import (
     AskError,
     AuthenticationError,
@@ -24,6 +27,7 @@ from bucketlog.log_format.errors import (
     SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
+    WriterFencedError,
 )
 from bucketlog.metadata.sequencer.redis_tls import TlsProblem
 
@@ -89,3 +93,12 @@ def _unreachable(error: Exception) -> SequencerUnavailableError:
     return SequencerUnavailableError(
         f"Redis is unreachable: {error}", remedy="check that it runs; the call is repeated"
     )
+
+
+def raise_lost(status: str, rest: Sequence[object]) -> NoReturn:
+    """Raise the error that a script's status means. `rest` is what follows it in the answer."""
+    if status == "fenced":
+        raise WriterFencedError(str(rest[0]), remedy="register a new writer")
+    if status in ("lost", "unknown", "seq", "early"):
+        raise SequencerLostError(f"{status}: {rest[0]}", remedy=LOST_REMEDY)
+    raise SequencerError(f"the sequencer answered {status!r}")

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-import ormsgpack
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection
 from redis.connection import HiredisRespSerializer
@@ -21,18 +20,16 @@ from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bucketlog.log_format.errors import (
-    ConfigurationError,
-    SequencerError,
     SequencerLostError,
     SequencerUnavailableError,
-    WriterFencedError,
 )
 from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, NOT_THE_PRIMARY, translated
+from bucketlog.metadata.sequencer.redis_identity import check_eviction, read_identity
 from bucketlog.metadata.sequencer.redis_keys import KEYS, key_prefix
 from bucketlog.metadata.sequencer.redis_lifeline import hold_channels
 from bucketlog.metadata.sequencer.redis_primary import Address, Locator
 from bucketlog.metadata.sequencer.redis_tls import RedisTls, TlsProblem, tls_problem
-from bucketlog.metadata.sequencer.requests import ServerIdentity
+from bucketlog.metadata.sequencer.requests import ServerIdentity, decode_answer
 from bucketlog.metadata.sequencer.scripts import SequencerVerb, script_text
 
 T = TypeVar("T")
@@ -43,9 +40,6 @@ MASTER = "master"
 _PACKER = HiredisRespSerializer()
 """Packs commands. redis-py's synchronous connections use it, and its asynchronous ones do not. For
 a script, it takes a third of the time."""
-FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
-"""The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
-contain these bytes."""
 
 
 class _TasklessWrites(AbstractConnection):
@@ -85,7 +79,10 @@ def without_tasks(kind: type[AbstractConnection]) -> type[AbstractConnection]:
 
 
 class PrimaryPool(BlockingConnectionPool):
-    """Connections to the primary. `locator` finds its address; None: the URL has the address."""
+    """Connections to the primary. `locator` finds its address; None: the URL has the address.
+
+    Between calls, a connection waits in `_idle`. redis-py counts it as in use: redis-py's own way
+    takes a lock and counts connections, which takes as long as the call itself."""
 
     def __init__(
         self,
@@ -109,6 +106,9 @@ class PrimaryPool(BlockingConnectionPool):
         self._terms: WeakKeyDictionary[AbstractConnection, int] = WeakKeyDictionary()
         self._looking: asyncio.Task[Address] | None = None
         self._is_closed = False
+        self._idle: list[AbstractConnection] = []
+        self._waiting = 0
+        """Number of calls that wait for a connection of redis-py's."""
 
     def make_connection(self) -> AbstractConnection:
         connection = cast(AbstractConnection, cast(Any, super()).make_connection())
@@ -130,6 +130,39 @@ class PrimaryPool(BlockingConnectionPool):
         if self._tls is None and not self._may_need_tls:
             return None
         return tls_problem(error, uses_tls=self._tls is not None)
+
+    async def call(self, *command: str | bytes | int) -> Any:
+        """Send a command, and return the response. Raises redis-py's errors."""
+        connection = await self.get_connection()
+        try:
+            await connection.send_packed_command(cast(Any, connection).pack_command(*command))
+            return await connection.read_response()
+        finally:
+            await self.release(connection)
+
+    async def get_connection(
+        self, command_name: str | None = None, *keys: object, **options: object
+    ) -> AbstractConnection:
+        if self._idle:
+            connection = self._idle.pop()
+            try:
+                await self.ensure_connection(connection)
+            except BaseException:
+                await super().release(connection)
+                raise
+            return connection
+        self._waiting += 1
+        try:
+            return cast(AbstractConnection, await cast(Any, super()).get_connection())
+        finally:
+            self._waiting -= 1
+
+    async def release(self, connection: AbstractConnection) -> None:
+        is_reused = connection.is_connected and not cast(Any, connection).should_reconnect()
+        if is_reused and not self._waiting:
+            self._idle.append(connection)
+        else:
+            await super().release(connection)
 
     async def ensure_connection(self, connection: AbstractConnection) -> None:
         if connection.is_connected and self._terms.get(connection) != self._term:
@@ -277,13 +310,7 @@ class ScriptRunner:
     async def check_server(self) -> ServerIdentity:
         """Return the server's identity. Refuses a server that may evict (`ConfigurationError`), and
         one that is not a primary now (`SequencerUnavailableError`)."""
-        memory = cast(dict[str, Any], await self._guard(self._redis.info("memory")))
-        policy = memory.get("maxmemory_policy")
-        if policy != "noeviction":
-            raise ConfigurationError(
-                f"Redis runs with maxmemory-policy {policy}: it may evict the log's state",
-                remedy="set maxmemory-policy noeviction",
-            )
+        await self._guard(check_eviction(self._redis))
         identity = await self.identity()
         if identity.role != MASTER:
             self._leave_server()
@@ -293,11 +320,7 @@ class ScriptRunner:
         return identity
 
     async def identity(self) -> ServerIdentity:
-        server = cast(dict[str, Any], await self._guard(self._redis.info("server")))
-        replication = cast(dict[str, Any], await self._guard(self._redis.info("replication")))
-        return ServerIdentity(
-            str(server["run_id"]), str(replication["master_replid"]), str(replication["role"])
-        )
+        return await self._guard(read_identity(self._redis))
 
     def note_start_complete(self) -> None:
         """Note that login and permissions were good for everything that a start needs. After later
@@ -328,14 +351,6 @@ class ScriptRunner:
         if self._pool is not None:
             self._pool.leave()
 
-    @staticmethod
-    def _raise_lost(status: str, rest: Sequence[Any]) -> None:
-        if status == "fenced":
-            raise WriterFencedError(rest[0], remedy="register a new writer")
-        if status in ("lost", "unknown", "seq", "early"):
-            raise SequencerLostError(f"{status}: {rest[0]}", remedy=LOST_REMEDY)
-        raise SequencerError(f"the sequencer answered {status!r}")
-
     async def _guard(self, call: Awaitable[T]) -> T:
         try:
             return await call
@@ -344,48 +359,32 @@ class ScriptRunner:
         except (TimeoutError, RedisError, RuntimeError) as error:
             if isinstance(error, NOT_THE_PRIMARY):
                 self._leave_server()
-            problem = None if self._pool is None else self._pool.tls_problem(error)
-            told = translated(error, problem, is_start_complete=self._is_start_complete)
+            tls = None if self._pool is None else self._pool.tls_problem(error)
+            told = translated(error, tls, is_start_complete=self._is_start_complete)
             if told is error:
                 raise
             raise told from error
+
+    def _script(self, command: str, script: str, *values: str | bytes | int) -> Awaitable[bytes]:
+        """`command` is EVAL with the text of the script, or EVALSHA with its hash."""
+        if self._pool is not None:
+            return self._pool.call(command, script, *values)
+        method = self._redis.eval if command == "EVAL" else self._redis.evalsha
+        return cast(Awaitable[bytes], method(script, *cast(Any, values)))
 
     async def _run(
         self, verb: SequencerVerb, *args: str | bytes | int, extra: Sequence[str] = ()
     ) -> Any:
         keys = [*self._keys, *extra]
+        values = (len(keys), *keys, *args)
         try:
-            raw = await self._guard(
-                cast(
-                    Awaitable[bytes],
-                    self._redis.evalsha(self._shas[verb], len(keys), *keys, *args),
-                )
-            )
+            raw = await self._guard(self._script("EVALSHA", self._shas[verb], *values))
         except NoScriptError:
-            raw = await self._guard(
-                cast(
-                    Awaitable[bytes],
-                    self._redis.eval(script_text(verb), len(keys), *keys, *args),
-                )
-            )
+            raw = await self._guard(self._script("EVAL", script_text(verb), *values))
         try:
-            answer = ormsgpack.unpackb(raw)
-            if any(mark in raw for mark in FRACTIONS):
-                _check_whole(answer)
+            return decode_answer(raw)
         except ValueError as error:
             raise SequencerLostError(
                 f"a script returned an invalid answer, its keys are damaged: {error}",
                 remedy=LOST_REMEDY,
             ) from error
-        return answer
-
-
-def _check_whole(answer: Any) -> None:
-    """Raise `ValueError` if a number in a script's answer is not an integer of 64 bits."""
-    if isinstance(answer, list):
-        for each in answer:
-            _check_whole(each)
-    elif isinstance(answer, dict):
-        _check_whole([*answer.values()])
-    elif isinstance(answer, float) or (isinstance(answer, int) and answer >= 2**63):
-        raise ValueError(f"{answer} is not a whole number of 64 bits")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import ormsgpack
 
@@ -17,6 +17,10 @@ from bucketlog.metadata.sequencer.transaction_requests import (
     WantedTransactionEntry,
     packed_entry,
 )
+
+FRACTIONS = (b"\xca", b"\xcb", b"\xcf")
+"""The first bytes of floats, and of unsigned numbers of 64 bits, in msgpack. Other values may also
+contain these bytes."""
 
 
 class BatchStatus(StrEnum):
@@ -350,3 +354,22 @@ def pack_request(
         request["txns"] = [each[:2] for each in transactions]
         request["limits"] = limits._asdict()
     return ormsgpack.packb(request, default=tuple)
+
+
+def decode_answer(raw: bytes) -> Any:
+    """Return the answer of a script. Raises `ValueError` unless all of its numbers are integers of
+    64 bits."""
+    answer = ormsgpack.unpackb(raw)
+    if any(mark in raw for mark in FRACTIONS):
+        _check_whole(answer)
+    return answer
+
+
+def _check_whole(answer: Any) -> None:
+    if isinstance(answer, list):
+        for each in answer:
+            _check_whole(each)
+    elif isinstance(answer, dict):
+        _check_whole([*answer.values()])
+    elif isinstance(answer, float) or (isinstance(answer, int) and answer >= 2**63):
+        raise ValueError(f"{answer} is not a whole number of 64 bits")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import ormsgpack
 
 from bucketlog.log_format.model import TopicId, TopicIdPartition
+from bucketlog.metadata.sequencer.redis_errors import raise_lost
 from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
 from bucketlog.metadata.sequencer.transaction_requests import ProducerPair, pair_of
@@ -68,7 +69,7 @@ class TransactionListing(ScriptRunner):
                 SequencerVerb.LIST_TRANSACTIONS, epoch, cursor, CHECKED_A_CALL, packed
             )
             if status != "ok":
-                self._raise_lost(status, rest)
+                raise_lost(status, rest)
             cursor, rows = rest
             yield [_listed(row) for row in rows]
             if cursor == BEGIN:
@@ -83,7 +84,7 @@ class TransactionListing(ScriptRunner):
             SequencerVerb.DESCRIBE_TRANSACTIONS, epoch, ormsgpack.packb(list(transactional_ids))
         )
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         described = {}
         for row, timeout_ms, parts, last, last_epoch, outcome, two_phase in rest[0]:
             listed = _listed(row)
@@ -104,7 +105,7 @@ class TransactionListing(ScriptRunner):
                 SequencerVerb.LIST_PRODUCERS, epoch, cursor, CHECKED_A_CALL, packed
             )
             if status != "ok":
-                self._raise_lost(status, rest)
+                raise_lost(status, rest)
             cursor, rows = rest
             yield [
                 ListedProducer(int(producer), _partition(name), *numbers)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import ormsgpack
 
+from bucketlog.metadata.sequencer.redis_errors import raise_lost
 from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.requests import FactStatus
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
@@ -93,7 +94,7 @@ class TransactionVerbs(ScriptRunner):
         now_ms = await self._clock_ms()
         status, *rest = await self._run(SequencerVerb.OVERDUE_TRANSACTIONS, epoch, now_ms, count)
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         rows, two_phase_since_ms = rest
         overdue = [
             OverdueTransaction(each, ProducerPair(int(producer), of), version, serial)
@@ -111,11 +112,11 @@ class TransactionVerbs(ScriptRunner):
             SequencerVerb.IDLE_TRANSACTIONAL_IDS, epoch, cursor, count, before_ms
         )
         if status != "ok":
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         next_cursor, idle = rest
         return next_cursor, idle
 
     def _status(self, status: str, rest: Sequence[object]) -> FactStatus:
         if status not in STATUSES:
-            self._raise_lost(status, rest)
+            raise_lost(status, rest)
         return FactStatus(status)

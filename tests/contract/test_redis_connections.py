@@ -48,7 +48,7 @@ async def test_a_transport_that_uvloop_has_closed_is_a_redis_out_of_reach(
 
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(redis, "evalsha", fail)
+            patched.setattr(redis.connection_pool, "call", fail)
             with pytest.raises(raised):
                 await sequencer.active_epoch()
         assert await sequencer.active_epoch() is None

@@ -1,6 +1,5 @@
 """What a group refuses to hold, before it holds it; subscriptions; settings."""
 
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from bucketlog.consumers.snapshot import snapshot
 from bucketlog.consumers.subscription import subscribed_topics
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from tests.models.groups import SETTINGS, GroupDriver, asks, stable, subscription, three_members
+from tests.rigs.traced_memory import TracedMemory
 
 SMALL = GroupSettings(
     id_bytes_max=50, member_metadata_bytes_max=1000, protocols_max=2, group_bytes_max=4000
@@ -135,15 +135,13 @@ def fill_with_topics(driver: GroupDriver) -> None:
 @pytest.mark.parametrize(
     "fill", [fill_with_members, fill_with_protocols, fill_with_pending_members, fill_with_topics]
 )
-def test_the_size_of_a_group_covers_its_objects(fill: Callable[[GroupDriver], None]) -> None:
+def test_the_size_of_a_group_covers_its_objects(
+    fill: Callable[[GroupDriver], None], traced_memory: TracedMemory
+) -> None:
     driver = GroupDriver()
-    tracemalloc.start()
-    try:
+    with traced_memory.measured() as found:
         fill(driver)
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert held <= 1.5 * driver.group.memory_bytes
+    assert found.held <= 1.5 * driver.group.memory_bytes
 
 
 def test_a_group_of_very_many_topics_subscribes_to_everything() -> None:

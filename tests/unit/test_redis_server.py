@@ -9,36 +9,16 @@ import pytest
 from bucketlog.log_format.errors import SequencerUnavailableError
 from bucketlog.metadata.sequencer.redis_server import ScriptRunner
 from bucketlog.metadata.sequencer.redis_url import connect_redis
+from tests.rigs.stand_in_redis import StandInRedis
 
 LONG_MS = 600_000
 
 
-class Silent:
-    """A server that accepts connections and never answers. `accepted` counts connections,
-    `left` counts those that clients have closed. `reached` is set after the first request."""
+class Silent(StandInRedis):
+    """A server that accepts connections and never answers."""
 
     def __init__(self) -> None:
-        self.port = 0
-        self.accepted = 0
-        self.reached = asyncio.Event()
-        self.left = asyncio.Semaphore(0)
-        self._server: asyncio.Server | None = None
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.accepted += 1
-        await reader.read(1)
-        self.reached.set()
-        await reader.read()
-        writer.close()
-        self.left.release()
-
-    def stop(self) -> None:
-        assert self._server is not None
-        self._server.close()
+        super().__init__(holds=True)
 
     def caller(self, url: str) -> ScriptRunner:
         """Calls this server; `{}` in the URL is its address."""
@@ -57,7 +37,7 @@ async def silent() -> AsyncIterator[Silent]:
 async def test_no_call_opens_a_connection_of_a_closed_client(silent: Silent) -> None:
     runner = silent.caller("redis://{}")
     call = asyncio.create_task(runner.identity())
-    await silent.reached.wait()
+    await silent.asked.acquire()
     await runner.close()
     with pytest.raises(SequencerUnavailableError):
         await call
@@ -81,7 +61,7 @@ async def test_a_connection_that_opens_while_its_client_is_closed_is_closed(sile
 async def test_a_closed_client_asks_no_sentinel(silent: Silent) -> None:
     runner = silent.caller("redis+sentinel://{}/service")
     call = asyncio.create_task(runner.identity())
-    await silent.reached.wait()
+    await silent.asked.acquire()
     await runner.close()
     with pytest.raises(SequencerUnavailableError, match="the client is closed"):
         await call

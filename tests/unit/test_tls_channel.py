@@ -5,6 +5,7 @@ import logging
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -288,7 +289,9 @@ async def test_what_follows_the_last_wanted_request_stays_encrypted(make: Make) 
 
 
 async def test_the_last_answer_is_sent_before_the_farewell(make: Make) -> None:
+    """The client reads nothing before the end begins, so a part of the answer is not yet sent."""
     place = await make()
+    may_read = threading.Event()
 
     def ask() -> int:
         """The number of bytes received until the end of the connection."""
@@ -296,6 +299,7 @@ async def test_the_last_answer_is_sent_before_the_farewell(make: Make) -> None:
         received = 0
         with place.trust().wrap_socket(bare, server_hostname="localhost") as client:
             client.sendall(framed(b"much, please"))
+            assert may_read.wait(PATIENCE_S)
             while data := client.recv(1 << 20):
                 received += len(data)
         return received
@@ -303,4 +307,5 @@ async def test_the_last_answer_is_sent_before_the_farewell(make: Make) -> None:
     asking = asyncio.create_task(asyncio.to_thread(ask))
     await eventually_async(lambda: bool(place.seen) and place.seen[0].unsent_bytes > 0)
     place.seen[0].finish()
+    may_read.set()
     assert await asking == MUCH + 4
