@@ -30,9 +30,11 @@ if TYPE_CHECKING:  # pytest must be the first to import its plugin
 pytest_plugins = [
     "pytester",
     "tests.rigs.suite_scheduling",
+    "tests.rigs.traced_memory",
     "tests.servers.components",
     "tests.servers.s3_stores",
     "tests.servers.sequencing",
+    "tests.servers.shared_registry",
 ]
 collect_ignore = ["sample_project"]
 LONGEST_FIRST = (

@@ -37,6 +37,8 @@ MAY_PRINT = (
 )
 GRPC_PROGRAM = "tests/infra/provider_process.py"
 GRPC_MODULE = "tests.infra.provider_process"
+TRACING = "tests/rigs/traced_memory.py"
+APART = {"grpc": GRPC_PROGRAM, GRPC_MODULE: GRPC_PROGRAM, "tracemalloc": TRACING}
 WAITING = "tests/rigs/patience.py"
 MAY_SLEEP = (WAITING, "tests/simulation/", "tests/sample_project/")
 SLEEPS = frozenset({"time.sleep", "asyncio.sleep"})
@@ -215,13 +217,12 @@ def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or ""
 
 
-def grpc_apart(source: Source) -> Iterator[str]:
-    """A process that has served gRPC may lose the children it forks."""
-    if source.path == GRPC_PROGRAM:
-        return
+def apart(source: Source) -> Iterator[str]:
+    """A process that has served gRPC may lose the children it forks. Tracing memory may end it."""
     for line, name in _imports(source.nodes()):
-        if name.split(".")[0] == "grpc" or name == GRPC_MODULE:
-            yield f"line {line} imports {name}: start {GRPC_PROGRAM} as a process instead"
+        for module, place in APART.items():
+            if f"{name}.".startswith(f"{module}.") and source.path != place:
+                yield f"line {line} imports {name}: use {place} instead"
 
 
 def one_import_root(source: Source) -> Iterator[str]:
@@ -304,7 +305,7 @@ RULES: tuple[Rule, ...] = (
     reasons,
     lazy_face,
     one_import_root,
-    grpc_apart,
+    apart,
     one_way_to_wait,
     no_clock_in_assertions,
 )
@@ -352,17 +353,14 @@ OFFENDERS: dict[str, tuple[Rule, Source]] = {
         one_import_root,
         Source("metadata/a.py", "from metadata.fold import LogState"),
     ),
-    "grpc": (grpc_apart, Source("tests/a.py", "import grpc\n")),
-    "a part of grpc": (grpc_apart, Source("tests/a.py", "from grpc.aio import server\n")),
+    "grpc": (apart, Source("tests/a.py", "import grpc\n")),
+    "a part of grpc": (apart, Source("tests/a.py", "from grpc.aio import server\n")),
     "sleep": (one_way_to_wait, Source("tests/a.py", "import time\ntime.sleep(0.1)")),
     "sleeping task": (
         one_way_to_wait,
         Source("tests/a.py", "async def f():\n    await asyncio.sleep(pause_s)"),
     ),
-    "sleep by select": (
-        one_way_to_wait,
-        Source("tests/a.py", "select.select([], [], [], 0.1)"),
-    ),
+    "sleep by select": (one_way_to_wait, Source("tests/a.py", "select.select([], [], [], 0.1)")),
     "sleep by its name": (one_way_to_wait, Source("tests/a.py", "from time import sleep\n")),
     "clock in an assertion": (
         no_clock_in_assertions,
@@ -379,7 +377,8 @@ OFFENDERS: dict[str, tuple[Rule, Source]] = {
             "def test():\n    took_s = time.perf_counter() - began\n    assert took_s < 1",
         ),
     ),
-    "the program of grpc": (grpc_apart, Source("a.py", f"import {GRPC_MODULE}\n")),
+    "tracing": (apart, Source("tests/a.py", "import tracemalloc\n")),
+    "the program of grpc": (apart, Source("a.py", f"import {GRPC_MODULE}\n")),
 }
 
 

@@ -11,9 +11,8 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 import bucketlog
-from bucketlog import Log, SchemaRegistry
+from bucketlog import Log
 from bucketlog.embedded.cluster import EmbeddedCluster
-from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.broker_rig import Rig, create_topic
 from tests.rigs.rights import TwoBrokers, two_brokers
@@ -23,7 +22,7 @@ from tests.rigs.wire_client import WireClient
 from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
 from tests.servers.own_valkey import OwnValkey
-from tests.servers.schema_registry import Registry, registry_version, running_registry
+from tests.servers.schema_registry import Registry
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -79,26 +78,6 @@ def traced(log: Log, recorded: "TelemetryRecorder") -> Iterator[Log]:
         log.bootstrap, client_id=CLIENT_ID, telemetry=recorded.option
     ) as connected:
         yield connected
-
-
-@pytest.fixture(scope="session")
-def schema_registry(
-    tmp_path_factory: pytest.TempPathFactory, components: Components
-) -> Iterator[Registry]:
-    """One for a whole run: use fresh subjects."""
-    try:
-        version = registry_version()
-    except ConfigurationError as error:
-        components.missing("the schema registry", error.remedy)
-        raise
-    with running_registry(tmp_path_factory.mktemp("registry") / "log") as registry:
-        components.took_part("Apicurio Registry", version)
-        yield registry
-
-
-@pytest.fixture
-def registry(schema_registry: Registry) -> SchemaRegistry:
-    return SchemaRegistry(schema_registry.url)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Searches for records in the console: their limits, hostile batches, and the newest matches."""
 
-import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -21,6 +20,7 @@ from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.records import DecodedRecord, Header, encode_batch
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
+from tests.rigs.traced_memory import TracedMemory
 from tests.rigs.written_log import START_MS, WrittenLog, some_records
 from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.unit.test_console_log import (
@@ -92,29 +92,23 @@ def offsets(report: SearchReport[RecordRow]) -> list[int]:
     return [row.offset for row in report.rows]
 
 
-def peak_bytes(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize("seek", ["oldest", "newest", "time"])
-def test_a_page_builds_no_headers(log: WrittenLog, seek: str) -> None:
+def test_a_page_builds_no_headers(log: WrittenLog, seek: str, traced_memory: TracedMemory) -> None:
     many = DecodedRecord(0, START_MS, b"k", b"v", (Header("", b""),) * MANY_HEADERS)
     log.append("t", 0, [many], codec=Codec.ZSTD)
     log.flush()
     console = console_of(log)
     query = PageQuery({"topic": "t", "seek": seek, "time": str(START_MS)})
     messages(console, query)
-    assert peak_bytes(lambda: messages(console, query)) < 8 * MANY_HEADERS
+    with traced_memory.below(8 * MANY_HEADERS):
+        messages(console, query)
     (row,) = messages(console, query)["report"].rows
     assert row.headers == MANY_HEADERS
 
 
-def test_a_record_builds_the_headers_that_it_shows(log: WrittenLog) -> None:
+def test_a_record_builds_the_headers_that_it_shows(
+    log: WrittenLog, traced_memory: TracedMemory
+) -> None:
     many = DecodedRecord(0, START_MS, b"k", b"v", (Header("n", b"1"),) * MANY_HEADERS)
     log.append("t", 0, [many], codec=Codec.ZSTD)
     log.flush()
@@ -122,7 +116,8 @@ def test_a_record_builds_the_headers_that_it_shows(log: WrittenLog) -> None:
     query = PageQuery({"topic": "t", "offset": "0"})
     shown = record(console, query)
     assert (len(shown["headers"]), shown["headers_hidden"]) == (7, MANY_HEADERS - 7)
-    assert peak_bytes(lambda: record(console, query)) < 12 * MANY_HEADERS
+    with traced_memory.below(12 * MANY_HEADERS):
+        record(console, query)
 
 
 def test_the_time_is_checked_inside_of_a_batch(log: WrittenLog) -> None:

@@ -1,7 +1,5 @@
 """What a Fetch keeps of its partitions while it waits."""
 
-import tracemalloc
-
 import pytest
 from kio.schema.errors import ErrorCode
 
@@ -20,6 +18,7 @@ from bucketlog.stateless_broker.handlers.fetch_plan import (
     result_of,
 )
 from tests.models.indexes import topic_id
+from tests.rigs.traced_memory import TracedMemory
 
 ROWS = 10_000
 BYTES_EACH_MAX = 60
@@ -54,20 +53,15 @@ def test_each_row_is_as_it_was_added() -> None:
     ]
 
 
-def test_a_waiting_request_keeps_little_of_each_partition() -> None:
+def test_a_waiting_request_keeps_little_of_each_partition(traced_memory: TracedMemory) -> None:
     log = PartitionLog(TopicIdPartition(topic_id(1), 0))
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
+    with traced_memory.measured() as found:
         partitions = FetchPartitions(map(wanted, range(ROWS))).each_once()
         planned = PlannedPartitions(partitions, committed_only=False)
         for _ in partitions:
             planned.add(ErrorCode.none, log)
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert len(planned) == ROWS
-    assert after - before < BYTES_EACH_MAX * ROWS
+    assert found.held < BYTES_EACH_MAX * ROWS
 
 
 def test_a_partition_that_is_named_twice_has_its_first_place_and_its_last_values() -> None:

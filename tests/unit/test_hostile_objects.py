@@ -1,12 +1,9 @@
 """Checkpoints, manifests and floors that announce or expand to too much: they are refused before
 memory is allocated, or are read with memory in proportion to their bytes."""
 
-import json
 import logging
 import struct
-import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -34,7 +31,7 @@ from bucketlog.metadata.checkpoint_state import decode_state
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.epochs.activation import Claim, EpochStarter
 from bucketlog.stateless_broker.epochs.committed_log import CommittedLog
-from bucketlog.tiered_storage import floors, keys
+from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.bucket import ObjectInfo
@@ -44,13 +41,12 @@ from bucketlog.tiered_storage.checkpoint import (
     decode_checkpoint,
     encode_checkpoint,
 )
-from bucketlog.tiered_storage.deletion import plan_chain
-from bucketlog.tiered_storage.floors import FLOOR_BYTES_MAX, Floor, decode_floor, encode_floor
+from bucketlog.tiered_storage.floors import decode_floor
 from bucketlog.tiered_storage.log_cut_reading import read_checkpoint
 from bucketlog.tiered_storage.manifest import JSON_BYTES_MAX, MANIFEST_BYTES_MAX, decode_manifest
 from tests.models.histories import RandomHistory
+from tests.rigs.traced_memory import MIB, TracedMemory
 
-MIB = 1 << 20
 HISTORY = RandomHistory(7)
 TICKET = Ticket(3, 4)
 KEY = keys.checkpoint(TICKET)
@@ -59,18 +55,6 @@ CHECKPOINT = extended(None, COVERED, TICKET, HISTORY.covered(TICKET), created_ms
 THERE = TierObject(TopicIdPartition(TopicId(bytes(15) + b"\1"), 0), 0, "x", True)
 FLOOR_KEY = keys.floor(Ticket(1, 5))
 W = WriterId("a" * 32)
-
-
-@contextmanager
-def peak_below(bytes_max: float) -> Iterator[None]:
-    """Bounds Python's allocations; cramjam writes into buffers that Python allocates."""
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < bytes_max, f"{peak / MIB:.1f} MiB"
 
 
 def zstd_of_zeros(blocks: int, block_bytes: int = 128 * 1024) -> bytes:
@@ -98,22 +82,27 @@ def test_the_frames_made_here_are_zstd() -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [128 * 1024 + 1, 0x1FFFFF])
-def test_a_zstd_block_holds_at_most_what_the_format_allows(block_bytes: int) -> None:
+def test_a_zstd_block_holds_at_most_what_the_format_allows(
+    block_bytes: int, traced_memory: TracedMemory
+) -> None:
     data = checkpoint_of(zstd_of_zeros(1_500, block_bytes), 1 << 40)
     assert len(data) < 6_100
     for bytes_max in (None, 1 << 41):
-        with peak_below(MIB), pytest.raises(CorruptObjectError):
+        with traced_memory.below(MIB), pytest.raises(CorruptObjectError):
             decode_checkpoint(KEY, data, bytes_max=bytes_max)
 
 
-def test_a_body_beyond_the_limit_is_not_unpacked() -> None:
+def test_a_body_beyond_the_limit_is_not_unpacked(traced_memory: TracedMemory) -> None:
     length = 1_500 * 128 * 1024
     data = checkpoint_of(zstd_of_zeros(1_500), length)
-    with peak_below(MIB), pytest.raises(CorruptObjectError, match="more than the limit") as caught:
+    with (
+        traced_memory.below(MIB),
+        pytest.raises(CorruptObjectError, match="more than the limit") as caught,
+    ):
         decode_checkpoint(KEY, data, bytes_max=length - 1)
     assert caught.value.key == KEY
     assert "BUCKETLOG_CHECKPOINT_BYTES_MAX" in str(caught.value.remedy)
-    with peak_below(MIB), pytest.raises(CorruptObjectError, match="more than the limit"):
+    with traced_memory.below(MIB), pytest.raises(CorruptObjectError, match="more than the limit"):
         decode_checkpoint(KEY, checkpoint_of(zstd_of_zeros(9_999), CHECKPOINT_BYTES_MAX + 1))
 
 
@@ -154,7 +143,9 @@ def test_a_claim_beyond_the_last_epoch_is_not_written() -> None:
         keys.epoch_claim(keys.EPOCH_MAX + 1)
 
 
-async def test_a_huge_claim_is_read_in_part(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_huge_claim_is_read_in_part(
+    caplog: pytest.LogCaptureFixture, traced_memory: TracedMemory
+) -> None:
     bucket = MemoryBucket()
     content = b'{"incarnation":"x","claimed_ms":' + b"9" * 4000 + b"}"
     assert bucket.create(keys.epoch_claim(1), [content])
@@ -168,7 +159,7 @@ async def test_a_huge_claim_is_read_in_part(caplog: pytest.LogCaptureFixture) ->
         now_ms=lambda: 1,
         new_id=lambda: "",
     )
-    with peak_below(MIB):
+    with traced_memory.below(MIB):
         assert await starter.highest_claim() == Claim(2, "")
     bucket.delete([keys.epoch_claim(2)])
     assert await starter.highest_claim() == Claim(1, "")
@@ -228,9 +219,14 @@ HEADS += [(0, 0, 0, 2**64 - 1, 0), (0, 0, 0, 0, 2**64 - 1), (0, 0, 0, 2**62, 2**
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_counts_that_the_body_has_no_bytes_for(head: tuple[int, ...]) -> None:
+def test_counts_that_the_body_has_no_bytes_for(
+    head: tuple[int, ...], traced_memory: TracedMemory
+) -> None:
     data = checkpoint_with(struct.pack(">IIIQQ", *head) + bytes(1_000))
-    with peak_below(MIB), pytest.raises(CorruptObjectError, match=r"cut short|do not agree"):
+    with (
+        traced_memory.below(MIB),
+        pytest.raises(CorruptObjectError, match=r"cut short|do not agree"),
+    ):
         decode_checkpoint(KEY, data)
 
 
@@ -275,28 +271,28 @@ STATES: dict[str, Callable[[int], bytes]] = {
 
 
 @pytest.mark.parametrize("what", STATES)
-def test_memory_is_in_proportion_to_the_state(what: str) -> None:
+def test_memory_is_in_proportion_to_the_state(what: str, traced_memory: TracedMemory) -> None:
     data = STATES[what](4_000)
-    with peak_below(20 * len(data)):
+    with traced_memory.below(20 * len(data)):
         decode_state(data)
 
 
 @pytest.mark.parametrize("at", range(0, 20, 4))
-def test_counts_that_the_state_has_no_bytes_for(at: int) -> None:
+def test_counts_that_the_state_has_no_bytes_for(at: int, traced_memory: TracedMemory) -> None:
     data = bytearray(state_head() + bytes(1_000))
     struct.pack_into(">I", data, at, 2**32 - 1)
-    with peak_below(MIB), pytest.raises(InvalidDataError):
+    with traced_memory.below(MIB), pytest.raises(InvalidDataError):
         decode_state(bytes(data))
 
 
 @pytest.mark.parametrize("count", [0, 2**32 - 1])
-def test_a_group_has_as_many_offsets_as_it_says(count: int) -> None:
+def test_a_group_has_as_many_offsets_as_it_says(count: int, traced_memory: TracedMemory) -> None:
     data = state_head(groups=1) + text("g") + struct.pack(">I", count)
-    with peak_below(MIB), pytest.raises(InvalidDataError):
+    with traced_memory.below(MIB), pytest.raises(InvalidDataError):
         decode_state(data)
 
 
-def test_partitions_without_batches_take_little() -> None:
+def test_partitions_without_batches_take_little(traced_memory: TracedMemory) -> None:
     topic = TopicId(bytes(16))
     partitions = {
         TopicIdPartition(topic, number): CoveredPartition(1, BatchColumns())
@@ -304,7 +300,7 @@ def test_partitions_without_batches_take_little() -> None:
     }
     data = encode_checkpoint(replace(CHECKPOINT, writers=(), partitions=partitions))
     assert len(decode_checkpoint(KEY, data).partitions) == 10_000
-    with peak_below(25 * 24 * 10_000):
+    with traced_memory.below(25 * 24 * 10_000):
         decode_checkpoint(KEY, data)
 
 
@@ -324,76 +320,28 @@ JSONS = {
 
 
 @pytest.mark.parametrize("what", JSONS)
-def test_json_of_many_values_is_not_parsed(what: str) -> None:
+def test_json_of_many_values_is_not_parsed(what: str, traced_memory: TracedMemory) -> None:
     content = JSONS[what]
     assert len(content) <= JSON_BYTES_MAX
-    with peak_below(4 * len(content)), pytest.raises(CorruptObjectError, match="too many values"):
+    with (
+        traced_memory.below(4 * len(content)),
+        pytest.raises(CorruptObjectError, match="too many values"),
+    ):
         decode_manifest(THERE, manifest_of(content))
-    with peak_below(4 * len(content)), pytest.raises(CorruptObjectError, match="too many values"):
+    with (
+        traced_memory.below(4 * len(content)),
+        pytest.raises(CorruptObjectError, match="too many values"),
+    ):
         decode_floor(FLOOR_KEY, content)
 
 
-def test_a_manifest_beyond_its_limit_is_refused() -> None:
+def test_a_manifest_beyond_its_limit_is_refused(traced_memory: TracedMemory) -> None:
     data = manifest_of(b"[]") + bytes(MANIFEST_BYTES_MAX)
-    with peak_below(MIB), pytest.raises(CorruptObjectError, match="too many for a manifest"):
-        decode_manifest(THERE, data)
-
-
-def floor_of(*ranges: object, position: object = 1) -> bytes:
-    return json.dumps({"positions": {W: position}, "readable": {W: ranges}}).encode()
-
-
-def test_a_range_of_a_floor_is_never_spelled_out() -> None:
-    with peak_below(MIB):
-        floor = decode_floor(FLOOR_KEY, floor_of((3, 1 << 60), position=1 << 60))
-        listed = [ObjectInfo(f"{keys.chain(W)}{keys.number(seq)}", 100, 0) for seq in (1, 2, 3, 4)]
-        plan = plan_chain(W, 1, listed, floor=floor, sealed_before_ms=0)
-    assert plan.dead == [listed[0].key, listed[1].key]
-
-
-def test_small_floors_are_read() -> None:
-    for positions, readable in (
-        ({}, {}),
-        ({W: 1}, {}),
-        ({}, {W: ((0, 1),)}),
-        ({W: 1, WriterId("b" * 32): 0}, {W: ((0, 1), (2, 3))}),
+    with (
+        traced_memory.below(MIB),
+        pytest.raises(CorruptObjectError, match="too many for a manifest"),
     ):
-        floor = Floor(Ticket(1, 5), positions, readable)
-        assert decode_floor(FLOOR_KEY, encode_floor(floor)) == floor
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        floor_of((3, 3)),
-        floor_of((4, 3)),
-        floor_of((3, 5), (4, 6)),
-        floor_of((5, 6), (3, 4)),
-        floor_of((3, 5), (5, 6)),
-        floor_of((-1, 5)),
-        floor_of((1, 2**63)),
-        floor_of(position=-1),
-        floor_of((1, 2, 3)),
-        floor_of(7),
-    ],
-)
-def test_floors_that_are_impossible(data: bytes) -> None:
-    with pytest.raises(CorruptObjectError, match="it is not a floor"):
-        decode_floor(FLOOR_KEY, data)
-
-
-def test_a_floor_beyond_its_limit_is_refused_and_not_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with pytest.raises(CorruptObjectError, match="more bytes than the limit") as caught:
-        decode_floor(FLOOR_KEY, b" " * (FLOOR_BYTES_MAX + 1))
-    assert caught.value.remedy
-    monkeypatch.setattr(floors, "FLOOR_BYTES_MAX", 21_000)
-    ranges = tuple((10**7 + 2 * at, 10**7 + 2 * at + 1) for at in range(1_000))
-    large = Floor(Ticket(1, 5), {W: 1}, {W: ranges})
-    assert decode_floor(FLOOR_KEY, encode_floor(large)) == large
-    with pytest.raises(InvalidDataError, match="more than the limit"):
-        encode_floor(Floor(Ticket(1, 5), {W: 1}, {W: ranges, WriterId("b" * 32): ranges}))
+        decode_manifest(THERE, data)
 
 
 def test_all_of_these_errors_are_errors_of_bucketlog() -> None:

@@ -1,6 +1,5 @@
 """Idempotent producers in the fold: the log's clock, and which producers may be forgotten."""
 
-import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -15,6 +14,7 @@ from bucketlog.metadata.producers import (
     same_producers,
 )
 from tests.models.indexes import create, partition, row, segment
+from tests.rigs.traced_memory import TracedMemory
 
 YEARS_MS = 1 << 40
 PRODUCERS, BYTES_EACH_MAX = 10_000, 220
@@ -142,15 +142,10 @@ def test_a_table_keeps_the_last_batches_of_each_producer() -> None:
     assert list(table) == [3]
 
 
-def test_a_producer_takes_few_bytes() -> None:
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
+def test_a_producer_takes_few_bytes(traced_memory: TracedMemory) -> None:
+    with traced_memory.measured() as found:
         table = ProducerTable()
         for number in range(PRODUCERS):
             table.note(2**40 + number, ProducedBatch(0, 0, 0, 2**40 + number, 2**40))
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert len(table) == PRODUCERS
-    assert after - before < BYTES_EACH_MAX * PRODUCERS
+    assert found.held < BYTES_EACH_MAX * PRODUCERS

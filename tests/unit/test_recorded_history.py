@@ -1,7 +1,6 @@
 """Histories as lines of JSON: nothing that the judge needs is lost on the way."""
 
 import json
-import tracemalloc
 from array import array
 from itertools import count
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.models.packed_rows import Names, PackedRows
 from tests.models.promises import Rule, broken_promises, check
 from tests.models.recorded_history import FaultSpan, decode, lines_of
 from tests.rigs.recorder import Recorder
+from tests.rigs.traced_memory import TracedMemory
 
 BYTES_A_RECORD = 2000
 """Measured: 1,400. Each record of this history has six lines, among them a commit."""
@@ -103,17 +103,12 @@ def test_an_unknown_operation_is_an_error() -> None:
         decode([json.dumps({"f": "teleport"})])
 
 
-def test_the_memory_of_a_record_is_bounded() -> None:
+def test_the_memory_of_a_record_is_bounded(traced_memory: TracedMemory) -> None:
     """So that 10 minutes at 3,000 records a second take less than 4 GB."""
     records = 5_000
     history, log = good_history(3, records)
     lines = list(lines_of(history, log))
     del history, log
-    tracemalloc.start()
-    try:
+    with traced_memory.below(records * BYTES_A_RECORD):
         found = decode(lines)
         check(found.history, found.log)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < records * BYTES_A_RECORD

@@ -4,7 +4,6 @@ import os
 import struct
 import subprocess
 import sys
-import tracemalloc
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
@@ -32,6 +31,7 @@ from bucketlog.log_format.records import (
     record_spans,
     records_payload,
 )
+from tests.rigs.traced_memory import TracedMemory
 
 RECORDS = [
     DecodedRecord(40, 1_700_000_000_123, b"key", b"value", (Header("a", b"1"), Header("b", None))),
@@ -222,15 +222,12 @@ print(decode_batches(bytes.fromhex({batch!r}), [0]).offset.to_pylist())
     assert done.stdout == "[40, 41, 42]\n", done.stderr
 
 
-def test_headers_that_are_only_counted_cost_no_memory() -> None:
+def test_headers_that_are_only_counted_cost_no_memory(traced_memory: TracedMemory) -> None:
     many = DecodedRecord(0, 0, b"k", b"v", (Header("", b""),) * 200_000)
     batch = encode_batch([many], codec=Codec.ZSTD)
     header = read_header(batch)
     payload = bytes(records_payload(batch, header))
-    tracemalloc.start()
-    (record,) = record_spans(payload, header)
-    first = decode_headers(payload, record, headers_max=3)
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced_memory.below(50_000):
+        (record,) = record_spans(payload, header)
+        first = decode_headers(payload, record, headers_max=3)
     assert (record.header_count, first) == (200_000, many.headers[:3])
-    assert peak_bytes < 50_000

@@ -1,6 +1,5 @@
 """Which fetch sessions are kept: Kafka's rules for one owner, and fair shares for several."""
 
-import tracemalloc
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -21,6 +20,7 @@ from bucketlog.stateless_broker.fetch.session_cache import (
 )
 from bucketlog.stateless_broker.fetch.watching import Watchers
 from tests.models.indexes import segment
+from tests.rigs.traced_memory import TracedMemory
 
 PARTITIONS = 1_000
 ROOMY = use_of(1_000_000).bytes
@@ -170,7 +170,9 @@ def test_a_closed_session_watches_nothing() -> None:
     ("topics", "filler"),
     [(1, ""), (PARTITIONS, ""), (PARTITIONS, "x"), (PARTITIONS, "\N{GRINNING FACE}")],
 )
-def test_the_memory_of_a_session_is_not_underestimated(topics: int, filler: str) -> None:
+def test_the_memory_of_a_session_is_not_underestimated(
+    topics: int, filler: str, traced_memory: TracedMemory
+) -> None:
     """`topics`: in how many topics the partitions are. `filler` makes their names as long as a
     session may keep; no topics have such names as the last one."""
     view = View()
@@ -187,17 +189,12 @@ def test_the_memory_of_a_session_is_not_underestimated(topics: int, filler: str)
         random=Random(7),
         now_ms=lambda: 0,
     )
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
+    with traced_memory.measured() as found:
         session = sessions.open(PARTITIONS, "a", Line(), uses_topic_ids=False)
         assert session is not None
         for number in range(PARTITIONS):
             topic, partition = divmod(number, per_topic)
             name = name_of(topic, filler)
             session.put(FetchedPartition(name, None, partition, -1, 10**6 + number, 1 << 20))
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    used = after - before
+    used = found.held
     assert sessions.bytes / 3 < used < sessions.bytes, f"{used / PARTITIONS:.0f} bytes each"

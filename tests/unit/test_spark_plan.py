@@ -98,7 +98,6 @@ def test_selections() -> None:
         ({**PATH, "subscribe": "a", "minPartitions": "x"}, "minPartitions"),
         ({**PATH, "subscribe": "a", "s3.region": "x"}, "s3 options for a file path"),
         ({**PATH, "subscribe": "a", "s3.nothing": "x"}, "unknown option 's3.nothing'"),
-        ({**PATH, "subscribe": "a", "kafka.group.id": "x"}, "no broker"),
         (
             {"path": "s3://b", "subscribe": "a", "s3.max_connections": "none"},
             "bad S3 options",

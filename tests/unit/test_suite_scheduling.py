@@ -1,6 +1,8 @@
-"""The suite names a test that hangs, and runs the other tests."""
+"""The suite names a test that hangs or ends its worker, and runs the other tests."""
 
 import pytest
+
+from tests.rigs.patience import PATIENCE_S
 
 FILE = """
 import threading
@@ -20,3 +22,15 @@ def test_a_test_that_hangs_is_a_failure_and_runs_once(pytester: pytest.Pytester)
     run.assert_outcomes(passed=2, failed=1)
     run.stdout.fnmatch_lines(["*worker 'gw0' crashed while running '*::test_hangs'"])
     run.stderr.fnmatch_lines(["*, line 4 in test_hangs"])
+
+
+def test_a_run_whose_worker_ends_runs_all_other_tests(pytester: pytest.Pytester) -> None:
+    files = {f"test_{number}": "def test_passes(): pass" for number in range(40)}
+    files["test_3"] = "import os\ndef test_ends_its_worker(): os._exit(1)\n" + files["test_3"]
+    pytester.makepyfile(**files)
+    run = pytester.runpytest_subprocess(
+        *("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
+        *("-p", "tests.rigs.suite_scheduling"),
+        timeout=PATIENCE_S,
+    )
+    run.assert_outcomes(passed=40, failed=1)
