@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, Message
 from confluent_kafka import Consumer as KafkaConsumer
-from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from bucketlog.client.acknowledged import Acknowledged
@@ -29,7 +29,7 @@ from bucketlog.client.kafka_errors import log_error
 from bucketlog.client.leaving import leave
 from bucketlog.client.membership import GroupMembership
 from bucketlog.client.poison import Poison
-from bucketlog.client.reading_range import UntilOf, group_positions, part_of
+from bucketlog.client.reading_range import UntilOf, found_offsets, group_positions, part_of
 from bucketlog.client.retry_topics import RetryTopics
 from bucketlog.client.settlement import Settlement
 from bucketlog.client.sources import P, Part, Sources
@@ -157,7 +157,12 @@ class GroupConsumer(CommittingConsumer[K, V, P]):
             kept = self._settlement.partitions
             counts = {name: kept[name] for name in kept.keys() - self._sources.retries.keys()}
             most = max(counts.values(), default=1)
-            counts.update(self._prepare_retries(retries, most))
+            retry_counts = self._prepare_retries(retries, most)
+            counts.update(retry_counts)
+            if self._ends is not None:  # before a record of this run can fail
+                spots = ((name, at) for name, count in retry_counts.items() for at in range(count))
+                wanted = dict.fromkeys(spots, OFFSET_END)
+                self._retry_ends = found_offsets(self._kafka, wanted, self._timeout_s)
             self._settlement.partitions = counts
             self._settlement.begin_anew()
             self._sources.retry(delays_s)

@@ -68,6 +68,8 @@ class MessageBuffer(ABC, Generic[K, V, P]):
         """Ends of the partitions that are not read to their end yet, with `until`."""
         self._end_at: dict[Part, int] = {}
         """Positions where reading stops, by partition, with `until`."""
+        self._retry_ends: dict[Part, int] = {}
+        """Ends that the partitions of retry topics had when `process` began, with `until`."""
         self._broken_since: float | None = None
         self._epoch = 0
         """Number of times that partitions were sought or lost: see `Acknowledged`."""
@@ -194,7 +196,10 @@ class MessageBuffer(ABC, Generic[K, V, P]):
     def _end_offsets(self, begin: list[KafkaPartition]) -> dict[Part, int]:
         """Where reading stops, for the partitions that have something before it to read."""
         assert self._until is not None
-        ends, unread = end_offsets(self._kafka, begin, self._until, self._timeout_s)
+        until = {} if isinstance(self._until, str) else self._until
+        if isinstance(until, Mapping):  # partitions without an offset stop at their present ends
+            until = {**self._retry_ends, **until}
+        ends, unread = end_offsets(self._kafka, begin, until, self._timeout_s)
         self._end_at.update(ends)
         return unread
 

@@ -15,6 +15,7 @@ import bucketlog
 from bucketlog import ConfigurationError, GroupConsumer, Log, LogError, Record, RetryTopics, Topic
 from bucketlog.client.dead_letters import DeadLetterRecord
 from bucketlog.client.failures import Failures
+from bucketlog.client.processing import RETRYING
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.group_members import fill
 from tests.rigs.patience import Deadline
@@ -172,20 +173,34 @@ def test_others_do_not_wait_for_a_record_that_is_not_due(log: Log, name: str) ->
     assert log.groups.describe(name).lag == 0
 
 
-def test_with_until_a_run_also_handles_what_waits_at_its_start(log: Log, name: str) -> None:
+@pytest.mark.parametrize("until", ["end", {0: 3}])
+def test_with_until_a_run_handles_the_retries_that_wait_at_its_start(
+    log: Log, name: str, until: Any
+) -> None:
     topic = fill(log, name, 1, 3)
-    retries = retrying(log, name, 0.2)
+    retries = retrying(log, name, 0.05)
     calls: list[str] = []
 
-    def handle(record: Record[bytes, str]) -> None:
-        calls.append(record.where)
+    def fail_first(record: Record[bytes, str]) -> None:
         if record.retry is None:
             raise ConnectionError
 
-    for expected in (3, 6):
-        with member(log, topic, start="earliest", until="end") as consumer:
-            consumer.process(handle, on_failure=retries)
-        assert len(calls) == expected
+    def handle(record: Record[bytes, str]) -> None:
+        calls.append(record.where)
+        fail_first(record)
+
+    with member(log, topic, start="earliest", until=until) as consumer:
+        consumer.rules(1, "key", 1, retries, RETRYING)
+        with log.consumer(
+            topic, group=f"{name}-other", start="earliest", until="end", auto_commit="ack"
+        ) as faster:
+            assert faster.process(fail_first, on_failure=retries) == 3
+        # the retry topic has got three records before this member has got a partition
+        consumer.process(handle, on_failure=retries)
+    assert calls == [f"{name}[0]@{offset}" for offset in range(3)]
+    with member(log, topic, until="end") as consumer:
+        consumer.process(handle, on_failure=retries)
+    assert calls[3:] == [f"{name}-retry-1[0]@{offset}" for offset in range(6)]
     assert log.groups.describe(name).lag == 0
 
 
@@ -365,13 +380,9 @@ def test_the_command_line_shows_and_replays_retry_topics(
         calls.append(record.value)
         raise ConnectionError("down")
 
+    retries = retrying(log, name, FOR_EVER_S)
     with member(log, topic, start="earliest") as consumer:
-        process_until(
-            consumer,
-            fail,
-            lambda: len(calls) == 4,
-            on_failure=retrying(log, name, FOR_EVER_S),
-        )
+        process_until(consumer, fail, lambda: len(calls) == 4, on_failure=retries)
     shell = Shell(broker.bootstrap)
     retry_topic = f"{name}-retry-1"
     (row,) = json.loads(shell.ok("deadletter", "list", retry_topic, "-o", "json"))

@@ -11,8 +11,8 @@ from statistics import median
 from pydantic import BaseModel
 
 import bucketlog
-from bucketlog.client.schemas.framing import schema_id_of
 from bucketlog.embedded.cluster import EmbeddedCluster
+from bucketlog.schema_registry.framing import schema_id_of
 from tests.proofs.benchmarks import checked_benchmark
 from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.example_lines import line_counts, longer
