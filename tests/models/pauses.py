@@ -1,10 +1,11 @@
 """How long clients waited: pauses between events, and the faults to which they belong.
 
-A pause belongs to a fault if it overlaps the time from the fault's beginning to the next fault's.
+In a run of many faults, a pause belongs to the fault during which it begins, even if it ends during
+the next. Its last event may be just before the fault.
 """
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from tests.models.recorded_history import FaultSpan, Recorded
 
 NO_FAULT = "no fault"
+JUST_BEFORE_S = 1.0
+"""Clients do something several times a second. A longer silence began before the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,18 @@ def longest(times: Sequence[float], began: float, ended: float) -> float:
     inside = [at for at in times if began < at <= ended]
     bounds = [before, *inside, ended]
     return max(later - earlier for earlier, later in pairwise(bounds))
+
+
+def longest_begun(times: Sequence[float], began: float, until: float, ended: float) -> float:
+    """The longest pause that begins in the span from just before `began` to just before `until`.
+    The last pause ends at `ended`. `times` are in ascending order."""
+    first, end = began - JUST_BEFORE_S, until - JUST_BEFORE_S
+    pauses = [
+        later - earlier
+        for earlier, later in pairwise([*(times or [began]), ended])
+        if first <= earlier < end
+    ]
+    return max(pauses, default=0.0)
 
 
 def first_seen(polls: Iterable[tuple[float, int]]) -> list[float]:
@@ -53,12 +68,20 @@ class Events:
     consumed: Sequence[float]
 
     def between(self, began: float, ended: float) -> Pauses:
+        """The pauses that overlap the span."""
+        return self._pauses(lambda times: longest(times, began, ended))
+
+    def begun(self, began: float, until: float, ended: float) -> Pauses:
+        """The pauses that begin in the span. The history ends at `ended`."""
+        return self._pauses(lambda times: longest_begun(times, began, until, ended))
+
+    def _pauses(self, longest_of: Callable[[Sequence[float]], float]) -> Pauses:
         every = sorted(at for times in self.acknowledged.values() for at in times)
         return Pauses(
-            any_ack_s=longest(every, began, ended),
-            ack_s=max(longest(times, began, ended) for times in self.acknowledged.values()),
-            visible_s=max(longest(times, began, ended) for times in self.visible.values()),
-            group_s=longest(self.consumed, began, ended),
+            any_ack_s=longest_of(every),
+            ack_s=max(map(longest_of, self.acknowledged.values())),
+            visible_s=max(map(longest_of, self.visible.values())),
+            group_s=longest_of(self.consumed),
         )
 
 
@@ -100,10 +123,10 @@ def pauses_by_fault(
     found: dict[str, list[Pauses]] = {}
     acknowledged = [at for times in events.acknowledged.values() for at in times]
     if acknowledged and slots and min(acknowledged) < min(slots):
-        found[NO_FAULT] = [events.between(min(acknowledged), min(slots))]
+        found[NO_FAULT] = [events.begun(min(acknowledged), min(slots), ended)]
     for began, until in pairwise([*slots, ended]):
         name = " + ".join(fault.name for fault in slots[began])
-        found.setdefault(name, []).append(events.between(began, until))
+        found.setdefault(name, []).append(events.begun(began, until, ended))
     return found
 
 

@@ -4,11 +4,11 @@ Each broker reaches MinIO and Valkey, which has a replica, through separate prox
 settings are the defaults. Two idempotent producers write to all partitions, a watch asks all
 brokers for high watermarks, and a consumer group of two members reads and commits. The promises are
 judged after the runs of each fault. At full size: `make prove WHAT=single-faults`. Some faults by
-hand: `python -m tests.scenarios.single_faults FAULT ...`.
+hand: `python -m tests.scenarios.single_faults --runs 10 FAULT ...`.
 """
 
+import argparse
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -204,9 +204,18 @@ def too_long(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    wanted = sys.argv[1:]
-    faults = [fault for fault in SINGLE_FAULTS if not wanted or fault.name in wanted]
-    for line in too_long(single_faults(faults, 1, told=lambda line: print(line, flush=True))):
+    names = sorted({fault.name for fault in SINGLE_FAULTS})
+    parser = argparse.ArgumentParser(prog="python -m tests.scenarios.single_faults")
+    parser.add_argument(
+        "faults", nargs="*", metavar="FAULT", help=f"Names: {', '.join(names)}. Default: all."
+    )
+    parser.add_argument("--runs", type=int, default=1, help="Number of runs of each fault.")
+    wanted = parser.parse_args()
+    if unknown := set(wanted.faults).difference(names):
+        parser.error(f"unknown faults: {', '.join(sorted(unknown))}")
+    faults = [fault for fault in SINGLE_FAULTS if not wanted.faults or fault.name in wanted.faults]
+    found = single_faults(faults, wanted.runs, told=lambda line: print(line, flush=True))
+    for line in too_long(found):
         print(line)
 
 

@@ -9,6 +9,7 @@ from tests.models.pauses import (
     figures,
     first_seen,
     longest,
+    longest_begun,
     pauses_by_fault,
     table,
 )
@@ -19,6 +20,16 @@ def test_a_pause_that_began_before_the_span_counts_in_full() -> None:
     assert longest([1, 2, 7, 8], began=3, ended=10) == 5
     assert longest([1, 2, 7, 8], began=8, ended=20) == 12
     assert longest([], began=3, ended=10) == 7
+
+
+def test_a_pause_belongs_to_the_fault_during_which_it_begins() -> None:
+    times = [1, 2, 9.5, 10, 11, 19.5, 26]
+    assert longest_begun(times, began=1, until=10, ended=30) == 7.5
+    assert longest_begun(times, began=10, until=20, ended=30) == 8.5
+    assert longest_begun(times, began=20, until=25, ended=30) == 6.5
+    assert longest_begun(times, began=25, until=30, ended=30) == 4
+    assert longest_begun([1, 26], began=10, until=20, ended=30) == 0
+    assert longest_begun([], began=3, until=5, ended=10) == 7
 
 
 def test_only_the_first_who_sees_an_offset_counts() -> None:
@@ -45,16 +56,16 @@ def test_events_of_a_history() -> None:
 
 
 def test_faults_that_overlap_are_one_slot() -> None:
-    events = Events({0: [0, 1, 5, 6, 7, 8]}, {0: [0, 6, 8]}, [0, 8])
+    events = Events({0: [0, 10, 20, 50, 60, 70, 80]}, {0: [0, 19.5, 60, 65, 80]}, [0, 20, 80])
     faults = [
-        FaultSpan("kill", 1, 2, 3),
-        FaultSpan("pause", 0, 2.1, 3.5),
-        FaultSpan("wipe", None, 6.5, 6.6),
+        FaultSpan("kill", 1, 20, 30),
+        FaultSpan("pause", 0, 21, 35),
+        FaultSpan("wipe", None, 65, 66),
     ]
-    assert pauses_by_fault(events, faults, 9) == {
-        NO_FAULT: [Pauses(1, 1, 2, 2)],
-        "kill + pause": [Pauses(4, 4, 6, 6.5)],
-        "wipe": [Pauses(1, 1, 2, 8)],
+    assert pauses_by_fault(events, faults, 90) == {
+        NO_FAULT: [Pauses(10, 10, 19.5, 20)],
+        "kill + pause": [Pauses(30, 30, 40.5, 60)],
+        "wipe": [Pauses(10, 10, 15, 10)],
     }
 
 
