@@ -39,8 +39,10 @@ _SKIPPABLE_MAGIC = 0x184D2A50
 _SKIPPABLE_MASK = 0xFFFFFFF0
 _ZSTD_MAX_BLOCK_BYTES = 128 * 1024
 _LZ4_MAX_RATIO = 255
-_LZ4_FAST_LEVEL = 9
+_KAFKA_LZ4_DEFAULT = 9
 """Kafka's default level, which is the fast compressor, not the ninth level of the slow one."""
+_LZ4_FAST = 0
+"""The fast compressor, by the levels of the LZ4 library. Cramjam's own default is a slow one."""
 _LZ4_UNREADABLE_FLAGS = 0x03
 """Flags of a dictionary and of a reserved bit; Java's client reads neither."""
 _LZ4_INDEPENDENT_BLOCKS = 0x20
@@ -130,8 +132,10 @@ def compress(codec: int, payload: Buffer, level: int | None = None) -> bytes:
         case Codec.SNAPPY:
             return _xerial(memoryview(payload))
         case Codec.LZ4:
-            slow = {} if level in (None, _LZ4_FAST_LEVEL) else {"level": level}
-            compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False, **slow)
+            lz4_level = _LZ4_FAST if level in (None, _KAFKA_LZ4_DEFAULT) else level
+            compressor = cramjam.lz4.Compressor(
+                level=lz4_level, content_checksum=False, block_linked=False
+            )
             compressor.compress(bytes(payload))
             return bytes(compressor.finish())
         case Codec.ZSTD:

@@ -72,6 +72,8 @@ BucketlogError                 code, retriable, remedy
 ├── NewerSchemaError           retriable: a schema was registered during an ingest; ingest again
 ├── IngestConflictError        retriable: another ingest has committed the batch
 ├── TaskProcessError           retriable: a process that ran a task of an ingest ended
+├── BatchKeysError             the keys of a batch of changes need more memory than the limit
+├── OtherTableError            a library or a defect ended the turn of a table: others continue
 ├── CommitContentionError      retriable: other writers of a table won each try of a commit
 ├── CatalogDownError           retriable: the catalog behind a REST catalog does not answer
 ├── ReprocessConflictError     retriable: others changed a table while dead letters were read

@@ -2,12 +2,21 @@
 
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import AddressValueError, IPv6Address
+from typing import Any
 
 from bucketlog.log_format.errors import ConfigurationError
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+QUIET_SERVER: Mapping[str, Any] = {
+    "ws": "none",
+    "log_config": None,
+    "access_log": False,
+    "lifespan": "off",
+    "server_header": False,
+}
+"""Settings of uvicorn that the servers share: plain HTTP, without uvicorn's logs and name."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 

@@ -83,6 +83,14 @@ def test_framings_of_real_producers(name: str) -> None:
         decompress(codec, payload, max_bytes=len(DATA) - 1)
 
 
+@pytest.mark.parametrize("level", [None, 9])
+def test_lz4_is_compressed_by_the_fast_compressor_as_in_kafka(level: int | None) -> None:
+    fast = lz4.frame.compress(DATA, compression_level=0, block_linked=False, store_size=False)
+    found = compress(Codec.LZ4, DATA, level)
+    assert abs(len(found) - len(fast)) < 64, "but for the block size in the frame"
+    assert len(compress(Codec.LZ4, DATA, 8)) < len(found) - 1_000
+
+
 @pytest.mark.parametrize(("block_size", "linked", "size", "checksum", "block_sum"), LZ4_OPTIONS)
 def test_lz4_frames_with_every_option(
     block_size: int, linked: bool, size: bool, checksum: bool, block_sum: bool
