@@ -23,10 +23,10 @@ from pydantic import AwareDatetime, BaseModel
 
 import bucketlog
 from benchmarks.sdk import reading_message
-from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.log_format.arrow_building import binary_array, number_array
 from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.typed_table import TypedTable
+from bucketlog.schema_registry.codec import SchemaText
 from localstack.machine import machine
 
 SCHEMA_ID = 7

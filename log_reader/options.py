@@ -5,7 +5,6 @@ not known, or contradicts another, is refused: no typing error reads something e
 asked for.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from typing import Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from bucketlog.log_format.compression import MAX_DECOMPRESSED_BYTES
+from bucketlog.log_format.durations import parse_duration_ms
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_reader.bounds import (
     EARLIEST,
@@ -28,6 +28,7 @@ from bucketlog.log_reader.bounds import (
     parse_starting,
     parse_topic_ids,
 )
+from bucketlog.log_reader.java_patterns import topic_pattern
 from bucketlog.tiered_storage.backends.location import (
     S3Options,
     open_patient_bucket,
@@ -41,7 +42,11 @@ from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 MAX_PARTITION_BYTES = 64 * 1024 * 1024
 POLL_INTERVAL_MS = 500
 GIVE_UP_AFTER_MS = 30_000
+MAX_TRIGGER_DELAY_MS = 15 * 60_000
 _S3_PREFIX = "s3."
+_KAFKA_ISOLATION = "kafka.isolation.level"
+_OF_KAFKA = ("kafka.", "groupidprefix", "fetchoffset.", "kafkaconsumer.")
+"""Options of Spark's Kafka source for its consumers, which this source does not have."""
 _SELECTIONS = ("subscribe", "subscribePattern", "assign")
 KNOWN = (
     "path",
@@ -59,6 +64,8 @@ KNOWN = (
     "maxPartitionBytes",
     "maxDecompressedBytes",
     "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
     "pollIntervalMs",
     "giveUpAfterMs",
     "encryption.keyFile",
@@ -77,7 +84,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class SubscribePattern:
-    """Matches whole names; Python's syntax (Spark's Kafka source takes Java's)."""
+    """Matches whole names. `pattern` is in Python's syntax."""
 
     pattern: str
 
@@ -95,7 +102,8 @@ class ReadOptions:
     """`starting` and `ending` None: nothing is said (see `batch_starting`, `stream_starting`).
     `topic_ids`: a topic of that name with another id is refused. `min_partitions` None: as many
     tasks as `max_partition_bytes` gives. `encryption` says how the keys of encrypted topics are
-    reached."""
+    reached. A micro-batch has at least `min_offsets_per_trigger` offsets, unless the last one began
+    `max_trigger_delay_ms` ago. `ignored` are options for clients of Kafka."""
 
     url: str
     selection: Selection
@@ -111,10 +119,13 @@ class ReadOptions:
     max_partition_bytes: int = MAX_PARTITION_BYTES
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
     max_offsets_per_trigger: int | None = None
+    min_offsets_per_trigger: int | None = None
+    max_trigger_delay_ms: int = MAX_TRIGGER_DELAY_MS
     poll_interval_ms: int = POLL_INTERVAL_MS
     give_up_after_ms: int = GIVE_UP_AFTER_MS
     s3: S3Options | None = None
     encryption: KeyAccess = field(default_factory=KeyAccess)
+    ignored: tuple[str, ...] = ()
 
 
 def check_batch(options: ReadOptions) -> None:
@@ -165,7 +176,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         fail_on_data_loss=_option(given, "failOnDataLoss", _flag, True),
         fail_on_unreadable=_option(given, "failOnUnreadable", _flag, True),
         include_headers=_option(given, "includeHeaders", _flag, False),
-        isolation=_option(given, "isolation.level", _isolation, "read_committed"),
+        isolation=_isolation_level(given),
         min_partitions=_option(given, "minPartitions", _positive, None),
         max_records_per_partition=_option(given, "maxRecordsPerPartition", _positive, None),
         max_partition_bytes=_option(given, "maxPartitionBytes", _positive, MAX_PARTITION_BYTES),
@@ -173,11 +184,36 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
             given, "maxDecompressedBytes", _positive, MAX_DECOMPRESSED_BYTES
         ),
         max_offsets_per_trigger=_option(given, "maxOffsetsPerTrigger", _positive, None),
+        min_offsets_per_trigger=_min_offsets(given),
+        max_trigger_delay_ms=_option(given, "maxTriggerDelay", _delay_ms, MAX_TRIGGER_DELAY_MS),
         poll_interval_ms=_option(given, "pollIntervalMs", _positive, POLL_INTERVAL_MS),
         give_up_after_ms=_option(given, "giveUpAfterMs", _positive, GIVE_UP_AFTER_MS),
         s3=_s3_options(given, location.scheme),
         encryption=_key_access(given),
+        ignored=tuple(sorted(filter(_is_of_kafka, given))),
     )
+
+
+def _isolation_level(given: Mapping[str, str]) -> Isolation:
+    """Return the isolation level, also from the option `kafka.isolation.level`."""
+    name = "isolation.level" if "isolation.level" in given else _KAFKA_ISOLATION
+    return _option(given, name, _isolation, "read_committed")
+
+
+def _min_offsets(given: Mapping[str, str]) -> int | None:
+    least = _option(given, "minOffsetsPerTrigger", _positive, None)
+    most = _option(given, "maxOffsetsPerTrigger", _positive, None)
+    if least is not None and most is not None and least > most:
+        raise ConfigurationError(
+            f"minOffsetsPerTrigger {least} is above maxOffsetsPerTrigger {most}",
+            remedy="give a smaller minOffsetsPerTrigger",
+        )
+    return least
+
+
+def _is_of_kafka(name: str) -> bool:
+    """Whether an option, in lower case, is only for clients of Kafka."""
+    return name.startswith(_OF_KAFKA) and name != _KAFKA_ISOLATION
 
 
 def _key_access(given: Mapping[str, str]) -> KeyAccess:
@@ -203,12 +239,7 @@ def open_log(options: ReadOptions) -> SyncBucket:
 def _check_names(given: Mapping[str, str]) -> None:
     known = {name.lower() for name in KNOWN} | {_S3_PREFIX + name for name in _s3_names()}
     for name in given:
-        if name.startswith("kafka."):
-            raise ConfigurationError(
-                f"option {name!r}: this source reads the bucket and no broker",
-                remedy='leave it out, and give the bucket: .load("s3://bucket/prefix")',
-            )
-        if name not in known:
+        if name not in known and not name.startswith(_OF_KAFKA):
             every = {
                 known.lower(): known
                 for known in (*KNOWN, *(_S3_PREFIX + field for field in S3Options.model_fields))
@@ -257,11 +288,7 @@ def _selection(given: Mapping[str, str]) -> Selection:
                 raise ConfigurationError("subscribe names no topic", remedy="as in orders,refunds")
             return Subscribe(topics)
         case "subscribePattern":
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise ConfigurationError(f"subscribePattern {text!r}: {error}") from error
-            return SubscribePattern(text)
+            return SubscribePattern(topic_pattern(text))
         case _:
             return Assign(parse_assign(text))
 
@@ -286,6 +313,13 @@ def _positive(text: str) -> int:
     if int(text) <= 0:
         raise ValueError("a number above 0 is expected")
     return int(text)
+
+
+def _delay_ms(text: str) -> int:
+    """Parse a time in Spark's form: 15m, 10min, 500ms. A number alone means milliseconds."""
+    if text.isdecimal():
+        return int(text)
+    return parse_duration_ms(text.replace("min", "m"))
 
 
 def _isolation(text: str) -> Isolation:

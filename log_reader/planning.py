@@ -57,13 +57,16 @@ class SelectedLog:
 
 
 class LogFollower:
-    """Looks at the log again and again, for one query. Errors of `look`: `ConfigurationError`,
-    `CorruptObjectError`, `InvalidDataError` and the bucket's."""
+    """Looks at the log again and again, for one query. Queries can share a `reader` of `bucket`.
+    Errors of `look`: `ConfigurationError`, `CorruptObjectError`, `InvalidDataError` and the
+    bucket's."""
 
-    def __init__(self, bucket: SyncBucket, options: ReadOptions) -> None:
+    def __init__(
+        self, bucket: SyncBucket, options: ReadOptions, reader: LogReader | None = None
+    ) -> None:
         self._options = options
         self._bucket = bucket
-        self._reader = LogReader(bucket)
+        self._reader = reader or LogReader(bucket)
 
     def look(self, *, present_only: bool = False) -> SelectedLog:
         """Return the present log, by topics, partitions and isolation level. `present_only` is that

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, NonNegativeInt, ValidationError
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter, ValidationError
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.model import TopicId, TopicIdPartition
@@ -34,6 +34,10 @@ class TopicProgress(NamedTuple):
 class _StoredTopic(BaseModel):
     id: UUID
     offsets: dict[NonNegativeInt, NonNegativeInt]
+
+
+_KAFKA_PROGRESS = TypeAdapter(dict[str, dict[NonNegativeInt, NonNegativeInt]])
+"""The progress of Spark's Kafka source: offsets by topic and partition."""
 
 
 class _StoredProgress(BaseModel):
@@ -98,12 +102,18 @@ class StreamProgress:
         return found if self.began is None else {**found, "began": _to_json(self.began)}
 
     @classmethod
-    def from_json(cls, found: Any) -> "StreamProgress":
-        """Raises `ConfigurationError`."""
+    def from_json(
+        cls, found: Any, topic_ids: Callable[[], Mapping[str, TopicId]] = dict
+    ) -> "StreamProgress":
+        """Return the progress in a checkpoint, of this source or of Spark's Kafka source.
+
+        The progress of the Kafka source has no ids of topics: `topic_ids` returns the present ids.
+        Raises `ConfigurationError`."""
         try:
-            stored = _StoredProgress.model_validate(
-                json.loads(found) if isinstance(found, str) else found
-            )
+            parsed = json.loads(found) if isinstance(found, str) else found
+            if isinstance(parsed, dict) and parsed and "version" not in parsed:
+                return cls._from_kafka(_KAFKA_PROGRESS.validate_python(parsed), topic_ids())
+            stored = _StoredProgress.model_validate(parsed)
         except (ValueError, ValidationError) as error:
             raise ConfigurationError(
                 f"{found!r} is not progress of this source: {error}",
@@ -114,6 +124,19 @@ class StreamProgress:
             _from_stored(stored.topics),
             None if stored.began is None else _from_stored(stored.began),
         )
+
+    @classmethod
+    def _from_kafka(
+        cls, offsets: Mapping[str, Mapping[int, int]], topic_ids: Mapping[str, TopicId]
+    ) -> "StreamProgress":
+        missing = sorted(set(offsets) - set(topic_ids))
+        if missing:
+            raise ConfigurationError(
+                f"the checkpoint of a Kafka source names topics that the log lacks: {missing}",
+                remedy="copy these topics with their offsets (bucketlog mirror), or give the query "
+                "a new checkpointLocation",
+            )
+        return cls({name: TopicProgress(topic_ids[name], at) for name, at in offsets.items()})
 
 
 def _to_json(topics: Mapping[str, TopicProgress]) -> dict[str, Any]:
@@ -140,6 +163,25 @@ def end_of(part: ReadablePartition) -> int:
     return max(part.log_start, part.end_offset)
 
 
+def waiting_offsets(
+    current: StreamProgress, selected: Sequence[SelectedPartition], parts: Parts
+) -> int:
+    """Return the number of offsets from `current` to the end of the log."""
+    return sum(end - start for start, end in _bounds(current, selected, parts).values())
+
+
+def _bounds(
+    current: StreamProgress, selected: Sequence[SelectedPartition], parts: Parts
+) -> dict[SelectedPartition, tuple[int, int]]:
+    """Return the first offset that is still to be read, and the end, of each partition."""
+    found = {}
+    for each in selected:
+        part, begin = parts[each.partition], current.of(each)
+        start = part.log_start if begin is None else begin
+        found[each] = start, max(start, end_of(part))
+    return found
+
+
 def advanced(
     current: StreamProgress,
     selected: Sequence[SelectedPartition],
@@ -148,18 +190,14 @@ def advanced(
 ) -> StreamProgress:
     """To the end of the log, or by `most_offsets`, shared among partitions by what they hold (as
     Spark's Kafka source does). Partitions that are gone are left out, new ones are begun."""
-    begins = {each: current.of(each) for each in selected}
-    starts = {
-        each: parts[each.partition].log_start if begin is None else begin
-        for each, begin in begins.items()
-    }
-    ends = {each: max(starts[each], end_of(parts[each.partition])) for each in selected}
-    waiting = sum(ends[each] - starts[each] for each in selected)
+    bounds = _bounds(current, selected, parts)
+    ends = {each: end for each, (_, end) in bounds.items()}
+    waiting = sum(end - start for start, end in bounds.values())
     if most_offsets is not None and waiting > most_offsets:
-        for each in selected:
-            share = most_offsets * (ends[each] - starts[each]) / waiting
+        for each, (start, end) in bounds.items():
+            share = most_offsets * (end - start) / waiting
             whole = max(int(share), 1)  # small partitions are not starved
-            ends[each] = min(ends[each], starts[each] + whole)
+            ends[each] = min(end, start + whole)
     found = StreamProgress.at(ends.items())
     return current if found.topics == current.topics else found
 

@@ -11,6 +11,7 @@ else. A schema given by `.schema(...)` chooses columns: what is not asked for is
 Written to the Python data source API of Spark 4.0.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ from bucketlog.spark_jobs.task import Task, read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+logger = logging.getLogger(__name__)
 
 FORMAT = "bucketlog"
 
@@ -67,10 +70,19 @@ class BucketlogSource(DataSource):
     def reader(self, schema: StructType) -> "BucketlogReader":
         check_batch(self._options)
         check_schema(schema, include_headers=self._options.include_headers)
+        self._warn_of_ignored()
         return BucketlogReader(self._options, schema)
 
     def streamReader(self, schema: StructType) -> BucketlogStreamReader:  # noqa: N802 - Spark's name
+        self._warn_of_ignored()
         return BucketlogStreamReader(self._options, schema)
+
+    def _warn_of_ignored(self) -> None:
+        if self._options.ignored:
+            logger.warning(
+                "options without effect: %s: this source reads the bucket, and no broker",
+                ", ".join(self._options.ignored),
+            )
 
 
 class BucketlogReader(DataSourceReader):

@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from bucketlog.log_format.errors import DataLossError
+from bucketlog.log_format.model import TopicId
 from bucketlog.log_reader.options import ReadOptions, check_stream, open_log
 from bucketlog.log_reader.planning import (
     LogFollower,
@@ -33,7 +34,13 @@ from bucketlog.log_reader.planning import (
     with_segments,
 )
 from bucketlog.log_reader.ranges import resolve_starts
-from bucketlog.spark_jobs.progress import Report, StreamProgress, advanced, between
+from bucketlog.spark_jobs.progress import (
+    Report,
+    StreamProgress,
+    advanced,
+    between,
+    waiting_offsets,
+)
 from bucketlog.spark_jobs.schema import check_schema
 from bucketlog.spark_jobs.task import Task, read_task
 from bucketlog.tiered_storage.bucket import SyncBucket
@@ -94,6 +101,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         self._initial: StreamProgress | None = None
         self._reached: StreamProgress | None = None
         self._target: StreamProgress | None = None
+        self._triggered_s: float | None = None
 
     @property
     def _source(self) -> _Source:
@@ -120,12 +128,14 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - Spark's name
         if start is not None:
-            self._reached = StreamProgress.from_json(start)
+            self._reached = self._progress(start)
         current = self._reached if self._reached is not None else self._begin()
         most = self._options.max_offsets_per_trigger
         if _limits is not None:
             most = limit.max_rows if isinstance(limit, _limits.ReadMaxRows) else None
         latest = self._latest(current, most)
+        if latest != current:
+            self._triggered_s = self._clock()
         if current is self._initial or current == self._initial:
             latest = replace(latest, began=current.topics)
         return latest.to_json()
@@ -136,12 +146,33 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
             seen = source.seen or source.look()
             return self._target.capped(advanced(current, seen.selected, seen.parts, most))
         if source.seen is not None:
-            found = advanced(current, source.seen.selected, source.seen.parts, most)
+            found = self._worthwhile(current, source.seen, most)
             if found != current and source.wait_s() > 0:
                 return found
             self._sleep(source.wait_s())
-        log = source.look()
-        return advanced(current, log.selected, log.parts, most)
+        return self._worthwhile(current, source.look(), most)
+
+    def _worthwhile(
+        self, current: StreamProgress, log: SelectedLog, most: int | None
+    ) -> StreamProgress:
+        """Return the end of the next micro-batch. Return `current` if fewer offsets wait than a
+        micro-batch should have, and the last one began less than the longest delay ago."""
+        found = advanced(current, log.selected, log.parts, most)
+        least = self._options.min_offsets_per_trigger
+        if least is not None and self._triggered_s is not None:
+            since_ms = (self._clock() - self._triggered_s) * 1000
+            is_late = since_ms >= self._options.max_trigger_delay_ms
+            if not is_late and waiting_offsets(current, log.selected, log.parts) < least:
+                return current
+        return found
+
+    def _progress(self, found: Any) -> StreamProgress:
+        """Return the progress that Spark kept in the checkpoint. Raises `ConfigurationError`."""
+        return StreamProgress.from_json(found, self._topic_ids)
+
+    def _topic_ids(self) -> dict[str, TopicId]:
+        log = self._source.seen or self._source.look()
+        return {each.topic: each.partition.topic_id for each in log.selected}
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 - Spark's name
         """Spark 4.2 and later."""
@@ -161,7 +192,7 @@ class BucketlogStreamReader(DataSourceStreamReader, *_MIXINS):  # type: ignore[m
         return advanced(StreamProgress({}), seen.selected, seen.parts, None).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        first, last = StreamProgress.from_json(start), StreamProgress.from_json(end)
+        first, last = self._progress(start), self._progress(end)
         self._reached = last
         if first == last:
             return []

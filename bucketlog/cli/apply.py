@@ -49,7 +49,8 @@ def apply(
             "nobody can answer: the file is standard input", remedy="add --yes"
         )
     from bucketlog.cli.topic_plan import Action, plan_of, summary
-    from bucketlog.cli.topics_file import FILE_BYTES_MAX, read_topics, read_topics_file
+    from bucketlog.cli.topics_file import read_topics, read_topics_file
+    from bucketlog.cli.yaml_document import FILE_BYTES_MAX
 
     if is_stdin:
         wanted = read_topics("stdin", sys.stdin.buffer.read(FILE_BYTES_MAX + 1))

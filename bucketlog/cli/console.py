@@ -104,8 +104,8 @@ def console(
     encryption_key_file: EncryptionKeyFile = None,
 ) -> None:
     """Show a log in a browser: topics, records, groups, objects and cost. Needs no broker."""
-    from bucketlog.client.schemas.registry_access import RegistryAccess
     from bucketlog.console.serving import serve_console
+    from bucketlog.schema_registry.registry_access import RegistryAccess
     from bucketlog.tiered_storage.encryption.reading_keys import KeyOptions
 
     if not is_local(host):

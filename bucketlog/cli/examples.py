@@ -63,6 +63,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "table run": (
         "bucketlog table run s3://logs --topics orders --schema 'id string' --into lake.db.orders",
         "bucketlog table run s3://logs --topics bids --value-format registry --into lake.db.bids",
+        "bucketlog table run s3://b --topics t --schema 'id int' --into lake.db.t --changes upsert",
+    ),
+    "table run-all": (
+        "bucketlog table run-all tables.yaml --check",
+        "bucketlog table run-all tables.yaml --follow --metrics-port 9646",
     ),
     "mirror": ("bucketlog mirror --from kafka:9092 --topics 'orders-*' -b localhost:9092",),
     "export": ("bucketlog export --to kafka:9092 --topics 'orders-*' --once",),

@@ -13,11 +13,13 @@ from bucketlog.cli.shared_flags import signature_with
 from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from bucketlog.client.schemas.subjects import Subjects
+    from bucketlog.schema_registry.subjects import Subjects
 
 P = ParamSpec("P")
 R = TypeVar("R")
 URL_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_URL"
+AUTH_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_AUTH"
+CA_FILE_VARIABLE = "BUCKETLOG_SCHEMA_REGISTRY_CA_FILE"
 
 RegistryUrl = Annotated[
     str | None,
@@ -41,7 +43,7 @@ RegistryAuth = Annotated[
     str | None,
     typer.Option(
         "--registry-auth",
-        envvar="BUCKETLOG_SCHEMA_REGISTRY_AUTH",
+        envvar=AUTH_VARIABLE,
         metavar="USER:PASSWORD",
         help="Login at the registry. Other users of this machine can see it: use the variable.",
         show_default=False,
@@ -51,7 +53,7 @@ RegistryCaFile = Annotated[
     Path | None,
     typer.Option(
         "--registry-ca-file",
-        envvar="BUCKETLOG_SCHEMA_REGISTRY_CA_FILE",
+        envvar=CA_FILE_VARIABLE,
         metavar="FILE",
         help="Authorities to trust at the registry, in PEM; default: the system's.",
     ),
@@ -101,8 +103,8 @@ def _subjects(given: _Given) -> "Subjects":
         raise ConfigurationError(
             "no URL of a schema registry", remedy=f"give --registry-url URL, or set {URL_VARIABLE}"
         )
-    from bucketlog.client.schemas.registry_connection import RegistryConnection
-    from bucketlog.client.schemas.subjects import Subjects
+    from bucketlog.schema_registry.registry_connection import RegistryConnection
+    from bucketlog.schema_registry.subjects import Subjects
 
     ca_file = given.registry_ca_file
     connection = RegistryConnection(

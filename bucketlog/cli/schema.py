@@ -21,8 +21,8 @@ from bucketlog.cli.schema_display import (
     written,
 )
 from bucketlog.cli.schema_file import OfType, References, SchemaFile, given_schema, parse_version
-from bucketlog.client.schemas.subjects import LATEST, Subjects, Version
 from bucketlog.log_format.errors import ConfigurationError, SchemaRegistryError
+from bucketlog.schema_registry.subjects import LATEST, Subjects, Version
 from bucketlog.terminal import (
     EXIT_FAILED,
     Output,

@@ -6,11 +6,11 @@ Invariant: if a subject has changed since its plan was shown, nothing is deleted
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bucketlog.client.schemas.subjects import LIST_REMEDY
 from bucketlog.log_format.errors import SchemaRegistryError
+from bucketlog.schema_registry.subjects import LIST_REMEDY
 
 if TYPE_CHECKING:
-    from bucketlog.client.schemas.subjects import Subjects, Version
+    from bucketlog.schema_registry.subjects import Subjects, Version
 
 
 class DeletionRow(NamedTuple):

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bucketlog.client.schemas.subjects import Subjects, is_name
+from bucketlog.schema_registry.subjects import Subjects, is_name
 from bucketlog.terminal import note
 
 if TYPE_CHECKING:
-    from bucketlog.client.schemas.registered_schema import Reference, RegisteredSchema
+    from bucketlog.schema_registry.registered_schema import Reference, RegisteredSchema
 
 NOTES_MAX = 20
 """Most lines about the uses, or about the references, of one schema."""

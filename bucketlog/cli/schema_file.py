@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from bucketlog.client.schemas.codec import SchemaType
-from bucketlog.client.schemas.registered_schema import VERSION_MAX, Reference
-from bucketlog.client.schemas.subjects import GivenSchema
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.schema_registry.codec import SchemaType
+from bucketlog.schema_registry.registered_schema import VERSION_MAX, Reference
+from bucketlog.schema_registry.subjects import GivenSchema
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 STDIN = Path("-")

@@ -30,7 +30,7 @@ def replay(context: typer.Context) -> None:
 
 @app.command("ingest", context_settings=_ARGUMENTS_ARE_THE_JOBS)
 def ingest(context: typer.Context) -> None:
-    """Ingest topics with JSON values into Parquet or an Iceberg table, each record exactly once."""
+    """Ingest topics into Parquet or an Iceberg table, each record exactly once."""
     check_installed("spark")
     from bucketlog.spark_jobs.ingest.__main__ import main
 

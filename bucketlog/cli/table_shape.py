@@ -4,25 +4,21 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import typer
 
 from bucketlog.cli.registry_flags import (
-    URL_VARIABLE,
     RegistryAuth,
     RegistryCaFile,
     RegistryUrl,
     registry_login,
 )
 from bucketlog.cli.shared_flags import signature_with
-from bucketlog.log_format.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from bucketlog.client.schemas.registry_access import RegistryAccess
-    from bucketlog.log_reader.tables.conversions import TimeRules
+    from bucketlog.log_reader.tables.change_rule import ChangeRule
     from bucketlog.log_reader.tables.rows import BadRecords, RowShape
 
 P = ParamSpec("P")
@@ -104,79 +100,29 @@ class ShapeFlags:
     epoch_unit: list[str] | None = None
     epoch_range: str = DEFAULT_EPOCH_RANGE
 
-    def shapes(self, topics: Sequence[str], bad_records: "BadRecords") -> "Callable[[], RowShape]":
-        """Return a function that returns the shape of the rows of one run.
-
-        If the columns come from a registry, each call of the function asks the registry. Raises
-        `ConfigurationError`. The function raises `ConfigurationError` and `SchemaRegistryError`.
-        """
-        if self.value_format == "registry":
-            return self._registered(topics, bad_records)
-        for flag, given in (("--subject", self.subject), ("--message", self.message)):
-            if given:
-                raise ConfigurationError(
-                    f"{flag} applies only to values of a schema registry",
-                    remedy="add --value-format registry",
-                )
-        if self.schema is None:
-            raise ConfigurationError(
-                "JSON values need --schema",
-                remedy="give the fields, such as --schema 'id string, amount double'",
-            )
-        from bucketlog.log_reader.tables.rows import RowShape
-        from bucketlog.log_reader.tables.schema_text import parse_schema
-
-        shape = RowShape(parse_schema(self.schema), self.day_from, self._times(), bad_records)
-        return lambda: shape
-
-    def _registered(
-        self, topics: Sequence[str], bad_records: "BadRecords"
+    def shapes(
+        self,
+        topics: Sequence[str],
+        bad_records: "BadRecords",
+        changes: "ChangeRule | None" = None,
     ) -> "Callable[[], RowShape]":
-        from bucketlog.ingesting.registry_formats.values import RegistryColumns, RegistryValues
-        from bucketlog.log_reader.tables.rows import RowShape
-        from bucketlog.log_reader.tables.schema_text import parse_schema
+        """As `ShapeOptions.shapes`."""
+        from bucketlog.log_reader.tables.registry_formats.shape_options import ShapeOptions
+        from bucketlog.schema_registry.registry_access import RegistryAccess
 
-        access, times = self._access(), self._times()
-        if self.schema is not None and self.subject:
-            raise ConfigurationError(
-                "--subject and --schema are given", remedy="give one of them: both name the columns"
-            )
-        if self.schema is not None:
-            values = RegistryValues(access, None, self.message)
-            fields = parse_schema(self.schema)
-            declared = RowShape(fields, self.day_from, times, bad_records, values)
-            return lambda: declared
-        subjects = self.subject or [f"{topic}-value" for topic in topics]
-        if not subjects:
-            raise ConfigurationError(
-                "the columns of the table are not known",
-                remedy="name the subjects of the values with --subject, or the fields with "
-                "--schema",
-            )
-
-        def newest() -> RowShape:
-            columns = RegistryColumns.of(access, subjects, self.message)
-            values = RegistryValues(access, columns, self.message)
-            return RowShape(columns.fields, self.day_from, times, bad_records, values)
-
-        return newest
-
-    def _access(self) -> "RegistryAccess":
-        if not self.registry_url:
-            raise ConfigurationError(
-                "no URL of a schema registry",
-                remedy=f"give --registry-url URL, or set {URL_VARIABLE}",
-            )
-        from bucketlog.client.schemas.registry_access import RegistryAccess
-
-        access = RegistryAccess(
-            self.registry_url, registry_login(self.registry_auth), self.registry_ca_file
-        )
-        access.registry()  # checks the settings
-        return access
-
-    def _times(self) -> "TimeRules":
-        return time_rules(self.epoch_unit or [], self.epoch_range)
+        url, login = self.registry_url, self.registry_auth
+        return ShapeOptions(
+            schema=self.schema,
+            value_format=self.value_format,
+            registry=RegistryAccess(url, registry_login(login), self.registry_ca_file)
+            if url
+            else None,
+            subjects=self.subject or (),
+            message=self.message,
+            day_from=self.day_from,
+            epoch_units=self.epoch_unit or (),
+            epoch_range=self.epoch_range,
+        ).shapes(topics, bad_records, changes)
 
 
 def with_shape(command: Callable[Concatenate[ShapeFlags, P], R]) -> Callable[P, R]:
@@ -190,25 +136,3 @@ def with_shape(command: Callable[Concatenate[ShapeFlags, P], R]) -> Callable[P, 
     first = next(iter(inspect.signature(command).parameters))
     signature_with(run, command, _FLAGS, ShapeFlags(), replaced=first)
     return run
-
-
-def time_rules(units: list[str], days: str) -> "TimeRules":
-    """The rules of `--epoch-unit` and `--epoch-range`. Raises `ConfigurationError`."""
-    from bucketlog.log_reader.tables.conversions import TimeRules
-
-    by_field: dict[str, Any] = {}  # TimeRules checks the units
-    for item in units:
-        field, _, unit = item.rpartition("=")
-        if field in by_field:
-            raise ConfigurationError(
-                f"--epoch-unit is given twice for {field or 'all fields'}", remedy="give it once"
-            )
-        by_field[field] = unit
-    try:
-        earliest, latest = map(date.fromisoformat, days.split(","))
-    except ValueError as error:
-        raise ConfigurationError(
-            f"--epoch-range {days[:60]} is not two days",
-            remedy="use two days, as in 1971-01-01,2100-01-01",
-        ) from error
-    return TimeRules(by_field.pop("", None), by_field, earliest, latest)

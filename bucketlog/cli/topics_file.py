@@ -1,24 +1,18 @@
 """`topics.yaml`: which topics there shall be, checked strictly.
 
-Invariant: every key is known and appears once, and every complaint names its line. Scalars are
-taken as they are written: `on`, `010` and `1:30` are not surprises. Aliases are refused: a small
-file with them may mean an enormous one.
+Invariant: every key is known and appears once, and every error names its line.
 """
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from bucketlog.cli.yaml_document import FILE_BYTES_MAX, YamlDocument
 from bucketlog.client.retention import retention_ms
 from bucketlog.log_format.errors import ConfigurationError
 
-FILE_BYTES_MAX = 4 * 1024 * 1024
-NESTED_MAX = 100
-"""Limit of the depth of nested lists and dicts."""
 RETENTION = "retention.ms"
-_NULL_TAG = "tag:yaml.org,2002:null"
 _REMEDY = "docs/cli.md shows what the file may hold"
 
 
@@ -57,78 +51,9 @@ class TopicsFile(BaseModel):
     topics: list[WantedTopic]
 
 
-def _line(mark: "Any | None") -> int:
-    """Of a mark of PyYAML's, which counts from 0."""
-    return mark.line + 1 if mark is not None else 1
-
-
-class _Document:
-    """YAML as dicts, lists and texts, and the line of each of them by its path."""
-
-    def __init__(self, source: str, text: str) -> None:
-        self._source = source
-        self.lines: dict[tuple[str | int, ...], int] = {}
-        try:
-            depth = 0
-            for event in yaml.parse(text, Loader=yaml.SafeLoader):
-                if isinstance(event, yaml.AliasEvent):
-                    raise self.error(_line(event.start_mark), "aliases (*name) are not taken")
-                if isinstance(event, yaml.CollectionStartEvent):
-                    depth += 1
-                elif isinstance(event, yaml.CollectionEndEvent):
-                    depth -= 1
-                if depth > NESTED_MAX:
-                    raise self.error(
-                        _line(event.start_mark), f"nested more than {NESTED_MAX} levels deep"
-                    )
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-            self.data = None if node is None else self._value(node, ())
-        except yaml.YAMLError as error:
-            said = getattr(error, "problem", None) or str(error).splitlines()[0]
-            line = _line(getattr(error, "problem_mark", None))
-            raise self.error(line, f"no YAML: {said}") from error
-
-    def _value(self, node: yaml.Node, path: tuple[str | int, ...]) -> Any:
-        self.lines.setdefault(path, _line(node.start_mark))
-        if isinstance(node, yaml.SequenceNode):
-            return [self._value(item, (*path, at)) for at, item in enumerate(node.value)]
-        if not isinstance(node, yaml.MappingNode):
-            return None if node.tag == _NULL_TAG else node.value
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            line = _line(key.start_mark)
-            if not isinstance(key, yaml.ScalarNode):
-                raise self.error(line, "a key must be a word")
-            if key.value in found:
-                raise self.error(line, f"{key.value!r} appears twice")
-            self.lines[*path, key.value] = line
-            found[key.value] = self._value(value, (*path, key.value))
-        return found
-
-    def line(self, path: tuple[str | int, ...]) -> int:
-        """Of that, or of the nearest thing around it that is there."""
-        while path not in self.lines:
-            path = path[:-1]
-            if not path:
-                return self.lines.get((), 1)
-        return self.lines[path]
-
-    def error(self, line: int, message: str) -> ConfigurationError:
-        return ConfigurationError(f"{self._source}, line {line}: {message}", remedy=_REMEDY)
-
-
 def read_topics(source: str, data: bytes) -> list[WantedTopic]:
-    """`source` is what complaints call the file. Raises `ConfigurationError`."""
-    if len(data) > FILE_BYTES_MAX:
-        raise ConfigurationError(
-            f"{source} has more than {FILE_BYTES_MAX} bytes", remedy="split it into several files"
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(f"{source}, line {line}: no UTF-8", remedy=_REMEDY) from None
-    document = _Document(source, text)
+    """`source` is the name of the file in errors. Raises `ConfigurationError`."""
+    document = YamlDocument(source, data, _REMEDY)
     if document.data is None:
         raise document.error(1, "the file is empty: it begins with `topics:`")
     try:

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from bucketlog.client.schemas.framing import is_framed
 from bucketlog.console.shown_bytes import ShownBytes, preview
 from bucketlog.log_format.batch import BatchHeader
 from bucketlog.log_format.records import RecordSpans
+from bucketlog.schema_registry.framing import is_framed
 
 
 class RecordRow(NamedTuple):

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from bucketlog.client.schemas.framing import is_framed, schema_id_of
-from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.console.schema_process import SchemaProcessBusyError
 from bucketlog.console.schema_program import UnknownSchemaError
 from bucketlog.log_format.errors import BucketlogError
+from bucketlog.schema_registry.framing import is_framed, schema_id_of
+from bucketlog.schema_registry.newest_entries import keep_newest
 
 REASON_CHARS_MAX = 400
 SLOW_SHARE = 1 / 2

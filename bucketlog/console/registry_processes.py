@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from math import ceil
 from urllib.parse import unquote, urlsplit
 
-from bucketlog.client.schemas.registry_access import RegistryAccess
-from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE
 from bucketlog.console.record_values import RecordValues, RegistryLimits
 from bucketlog.console.schema_process import SchemaProcess
 from bucketlog.console.schema_program import DECODE, FETCH
 from bucketlog.console.settings import ConsoleSettings
+from bucketlog.schema_registry.registry_access import RegistryAccess
+from bucketlog.schema_registry.registry_connection import AUTH_VARIABLE
 
 REGISTRY_SHARE = 0.8
 """Part of the time of a request that the registry gets: then the request ends with its reason."""
@@ -32,7 +32,7 @@ def registry_values(
     if access is None:
         yield None
         return
-    access.registry()  # checks the settings
+    access.schemas()  # checks the settings
     request_s = settings.registry_request_ms_max / 1000
     environment = access.environment()
     common = (str(settings.registry_memory_bytes_max), str(ceil(request_s) + SPARE_S))

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.log_format.errors import BucketlogError, InvalidDataError
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.newest_entries import keep_newest
 
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 FETCH, DECODE = "fetch", "decode"

@@ -12,7 +12,6 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from bucketlog.client.schemas.registry_access import RegistryAccess
 from bucketlog.console.application import application
 from bucketlog.console.broker_access import BrokerAccess
 from bucketlog.console.broker_metrics import BrokerMetrics
@@ -26,10 +25,12 @@ from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.local_server import (
     LOCAL_NAMES,
+    QUIET_SERVER,
     host_names,
     in_address,
     listening_socket,
 )
+from bucketlog.schema_registry.registry_access import RegistryAccess
 from bucketlog.tiered_storage.backends.location import open_patient_bucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 
@@ -149,11 +150,7 @@ def _run(console: Console, app: ASGIApp, listening: socket.socket, *, root: str 
         http=limited_connection(
             receive_ms_max=settings.request_ms_max, send_ms_max=settings.export_send_ms_max
         ),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        server_header=False,
+        **QUIET_SERVER,
         limit_concurrency=CONNECTIONS_MAX,
         timeout_graceful_shutdown=GRACE_S,
         root_path=root,

@@ -7,7 +7,7 @@ import uvicorn
 from pyiceberg.catalog import Catalog
 
 from bucketlog.ingesting.catalog_application import catalog_application
-from bucketlog.log_format.local_server import host_names, in_address, listening_socket
+from bucketlog.log_format.local_server import QUIET_SERVER, host_names, in_address, listening_socket
 
 CONNECTIONS_MAX = 100
 GRACE_S = 2
@@ -29,11 +29,7 @@ def serve_catalog(
         on_ready(f"http://{in_address(host)}:{listening.getsockname()[1]}")
         config = uvicorn.Config(
             catalog_application(catalog, hosts=names),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
+            **QUIET_SERVER,
             limit_concurrency=CONNECTIONS_MAX,
             timeout_graceful_shutdown=GRACE_S,
         )

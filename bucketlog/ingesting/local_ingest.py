@@ -10,13 +10,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bucketlog.ingesting.ingest_figures import TableFigures
 from bucketlog.log_format.errors import BucketError, BucketlogError, BucketRefusedError
 from bucketlog.log_reader.tables.ingest_loop import (
     MAX_BATCH_LOG_OFFSETS,
     IngestBatch,
     IngestReport,
+    IngestRun,
     WrittenBatch,
-    run_ingest,
+    whole_run,
 )
 from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.progress import TargetState, TopicEnds
@@ -67,19 +69,24 @@ class LocalIngest:
     max_batch_offsets: int = MAX_BATCH_LOG_OFFSETS
     fail_on_data_loss: bool = True
 
-    def run(self) -> IngestReport:
-        """Ingest what the log holds now. Raises the errors of `run_ingest` and of the tasks."""
+    def run(self, figures: TableFigures | None = None) -> IngestReport:
+        """Ingest what the log holds now. Raises the errors of `IngestRun` and of the tasks."""
         with closing(self.log):
-            return self._run()
+            return self._run(figures)
 
-    def _run(self) -> IngestReport:
-        return run_ingest(
+    def begin(self, figures: TableFigures | None = None) -> IngestRun:
+        """Begin a run, whose batches the caller writes. Raises the errors of `IngestRun`."""
+        return IngestRun(
             self.log,
             self.target,
             cores=lambda: self.processes,
             max_batch_offsets=self.max_batch_offsets,
             fail_on_data_loss=self.fail_on_data_loss,
+            observer=figures,
         )
+
+    def _run(self, figures: TableFigures | None) -> IngestReport:
+        return whole_run(self.begin(figures))
 
     def follow(
         self,
@@ -88,6 +95,7 @@ class LocalIngest:
         *,
         failed: Callable[[BucketlogError | OSError], None],
         upkeep: RepeatedUpkeep | None = None,
+        figures: TableFigures | None = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> Iterator[IngestReport]:
         """Run again and again until `stopped` is set. A run begins `every_s` after the last one
@@ -98,12 +106,14 @@ class LocalIngest:
             while not stopped.is_set():
                 began_s, is_ingested = now_s(), False
                 try:
-                    yield self._run()
+                    yield self._run(figures)
                     is_ingested = True
                     if upkeep is not None and now_s() - maintained_s >= upkeep.every_s:
                         maintained_s = now_s()
                         upkeep.run()
                 except (BucketlogError, OSError) as error:
+                    if figures is not None:
+                        figures.failed()
                     if not is_ingested and not _may_pass(error):
                         raise
                     self.log.close()

@@ -44,7 +44,7 @@ class TaskProcesses:
         waiting: deque[Future[TaskFiles]] = deque()
         try:
             for pieces in tasks:
-                waiting.append(pool.submit(work.run, pieces))
+                waiting.append(_submitted(pool, work, pieces))
                 if len(waiting) == WAITING_PER_PROCESS * self.processes:
                     yield waiting.popleft().result()
             while waiting:
@@ -52,7 +52,7 @@ class TaskProcesses:
         except BrokenProcessPool as error:
             self.close()
             raise TaskProcessError(
-                "a process that ran a task of the ingest ended",
+                "a process that runs or starts the tasks of the ingest ended",
                 remedy="look for a lack of memory, and lower --processes; run the ingest again",
             ) from error
         finally:
@@ -74,6 +74,17 @@ class TaskProcesses:
         return ProcessPoolExecutor(
             self.processes, mp_context=context, initializer=_begin, initargs=(theirs,)
         )
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, work: TaskWork, pieces: Sequence[TaskPiece]
+) -> Future[TaskFiles]:
+    """Submit a task. Raises `BrokenProcessPool`, also if the fork server ended, which starts the
+    task processes: the pool does not know this end."""
+    try:
+        return pool.submit(work.run, pieces)
+    except (OSError, EOFError) as error:  # the connection to the fork server failed
+        raise BrokenProcessPool("the fork server ended") from error
 
 
 def _begin(lifeline: Connection) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bucketlog.client.schemas.framing import HEADER_BYTES
 from bucketlog.log_format.arrow_building import number_array
 from bucketlog.replaying.column import NotPlainError
+from bucketlog.schema_registry.framing import HEADER_BYTES
 
 SCHEMAS_MAX = 100
 """Schemas in one batch of records. Beyond, the values are decoded one after another."""

@@ -1,5 +1,6 @@
 """Failures of an Iceberg catalog, as errors that name the table and say what to do."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,10 @@ from pyiceberg.exceptions import (
 from bucketlog.log_format.errors import BucketError, ConfigurationError
 
 _LETTERS = 300
+_REMEDY = (
+    "check the table's name and its catalog's settings (--catalog-property, .pyiceberg.yaml or the "
+    "environment variables PYICEBERG_CATALOG__*; with Spark, the settings spark.sql.catalog.*)"
+)
 _ENGINES = frozenset({"pyspark", "py4j"})
 """Their errors are not those of a catalog, even if they are a `ValueError`."""
 _LIBRARIES = frozenset({"pyiceberg", "sqlalchemy"})
@@ -50,7 +55,7 @@ def catalog_failures(table: str) -> Iterator[None]:
         if isinstance(error, _SETTINGS) and library not in _ENGINES:
             raise ConfigurationError(
                 f"the catalog of {table} refuses: {_in_a_line(error)}",
-                remedy="check the table's name and the settings spark.sql.catalog.* of its catalog",
+                remedy=_REMEDY,
             ) from error
         if library in _LIBRARIES:
             raise BucketError(
@@ -62,6 +67,8 @@ def catalog_failures(table: str) -> Iterator[None]:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Without the statement that SQLAlchemy adds."""
+    """Without the statement that SQLAlchemy adds, and without a refused header of HTTP, which has
+    the token of the catalog."""
     text = " ".join(str(error).partition("\n[SQL")[0].split()) or type(error).__name__
+    text = re.sub(r"(?i)\b(header value\b).*", r"\1: not shown", text)
     return text if len(text) <= _LETTERS else f"{text[:_LETTERS]}…"

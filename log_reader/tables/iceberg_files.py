@@ -7,8 +7,9 @@ which Iceberg's maintenance removes. Memory is bounded by `buffer_bytes_max`.
 
 import pickle
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -23,12 +24,28 @@ from pyiceberg.io.pyarrow import (
     write_file,
 )
 from pyiceberg.manifest import DataFile
-from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
 from pyiceberg.table import Table, TableProperties, WriteTask
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.types import BinaryType, StringType
 from pyiceberg.utils.properties import property_as_int
 
+from bucketlog.log_reader.tables.partitioning import split_rows
+
+TIMESTAMP = "_log_timestamp"
+"""The column of the records' timestamps."""
 BUFFER_BYTES_MAX = 128 * 1024 * 1024
+PARQUET_BOUND_BYTES_MAX = 4_096
+"""PyArrow writes no minimum and no maximum of a group of rows if one of them is longer."""
+_NO_HISTORY: Mapping[str, Any] = {
+    "snapshots": [],
+    "snapshot_log": [],
+    "metadata_log": [],
+    "refs": {},
+    "current_snapshot_id": None,
+    "statistics": [],
+    "partition_statistics": [],
+}
+"""Fields of a table's metadata that writers of files do not need. They grow with each commit."""
 _METRICS_OF_COLUMN = f"{TableProperties.METRICS_MODE_COLUMN_CONF_PREFIX}."
 
 
@@ -46,7 +63,8 @@ class TableFiles:
 
     @classmethod
     def of(cls, table: Table) -> "TableFiles":
-        return cls(table.metadata.model_dump_json(), table.location(), dict(table.io.properties))
+        without_history = table.metadata.model_copy(update=_NO_HISTORY)
+        return cls(without_history.model_dump_json(), table.location(), dict(table.io.properties))
 
     def writer(self) -> "TableFileWriter":
         return TableFileWriter(self)
@@ -101,6 +119,40 @@ def _without_bounds(metadata: TableMetadata) -> TableMetadata:
     return metadata.model_copy(update={"properties": properties})
 
 
+def _without_partial_bounds(metadata: TableMetadata, rows: pa.Table) -> TableMetadata:
+    """The metadata, with the setting that columns with long values have no bounds. A group of rows
+    of a Parquet file has no minimum and no maximum if one of them is long. PyIceberg then takes the
+    bounds of the other groups for those of the file, and readers would miss rows."""
+    group_rows = property_as_int(
+        metadata.properties,
+        TableProperties.PARQUET_ROW_GROUP_LIMIT,
+        TableProperties.PARQUET_ROW_GROUP_LIMIT_DEFAULT,
+    )
+    if group_rows is not None and rows.num_rows <= group_rows:
+        return metadata
+    long = {
+        f"{_METRICS_OF_COLUMN}{path}": "counts"
+        for name in rows.column_names
+        for chunk in rows.column(name).chunks
+        for path in _long_columns(name, chunk)
+    }
+    if not long:
+        return metadata
+    return metadata.model_copy(update={"properties": {**metadata.properties, **long}})
+
+
+def _long_columns(path: str, values: pa.Array) -> Iterator[str]:
+    """Yield the paths of the columns and fields that have a long text or long bytes."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for at, member in enumerate(values.flatten()):
+            yield from _long_columns(f"{path}.{kind.field(at).name}", member)
+    elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        longest = pc.max(pc.binary_length(values)).as_py()
+        if longest is not None and longest > PARQUET_BOUND_BYTES_MAX:
+            yield path
+
+
 def _written(
     metadata: TableMetadata, schema: pa.Schema, io: FileIO, batches: list[pa.RecordBatch]
 ) -> list[DataFile]:
@@ -115,37 +167,18 @@ def _written(
         names=schema.names,
     )
     typed = named.cast(schema)
-    partition = _only_partition(metadata, typed)
-    if partition is None:
+    metadata = _without_partial_bounds(metadata, typed)
+    if metadata.spec().is_unpartitioned():
         files = _dataframe_to_data_files(
             table_metadata=metadata, df=typed, io=io, write_uuid=uuid.uuid4()
         )
     else:
-        files = _files_of(metadata, typed, io, partition)
+        files = _files_by_partition(metadata, typed, io)
     return list(files)
 
 
-def _only_partition(metadata: TableMetadata, rows: pa.Table) -> PartitionKey | None:
-    """Return the partition of all rows. Return None if the rows have several partitions, or if the
-    table has no partitions."""
-    spec, schema = metadata.spec(), metadata.schema()
-    values: list[PartitionFieldValue] = []
-    for each in spec.fields:
-        name = schema.find_column_name(each.source_id)
-        if name not in rows.column_names:
-            return None  # a field of a struct
-        kind = schema.find_field(each.source_id).field_type
-        found = pc.unique(each.transform.pyarrow_transform(kind)(rows.column(name)))
-        if len(found) != 1:
-            return None
-        values.append(PartitionFieldValue(field=each, value=found[0].as_py()))
-    return PartitionKey(values, spec, schema) if values else None
-
-
-def _files_of(
-    metadata: TableMetadata, rows: pa.Table, io: FileIO, partition: PartitionKey
-) -> Iterable[DataFile]:
-    """Write rows of one partition, without PyIceberg's split, which would copy the rows twice."""
+def _files_by_partition(metadata: TableMetadata, rows: pa.Table, io: FileIO) -> Iterable[DataFile]:
+    """Write files by `split_rows`. PyIceberg's split filters all rows once for each partition."""
     schema = pyarrow_to_schema(
         rows.schema,
         name_mapping=metadata.schema().name_mapping,
@@ -157,17 +190,37 @@ def _files_of(
         TableProperties.WRITE_TARGET_FILE_SIZE_BYTES_DEFAULT,
     )
     assert file_bytes is not None
-    write_id = uuid.uuid4()
+    write_id, number = uuid.uuid4(), count()
     tasks = (
-        WriteTask(write_id, number, schema, batches, partition_key=partition)
-        for number, batches in enumerate(bin_pack_arrow_table(rows, file_bytes))
+        WriteTask(write_id, next(number), schema, batches, partition_key=partition)
+        for partition, part in split_rows(metadata, rows)
+        for batches in bin_pack_arrow_table(part, file_bytes)
     )
     return write_file(io, metadata, tasks)
 
 
 def files_at(table: Table, paths: Sequence[str]) -> list[DataFile]:
-    """Files that were written for `table` before, by their footers."""
-    return [parquet_file_to_data_file(table.io, table.metadata, path) for path in paths]
+    """Files that were written for `table` before, by their footers. Texts and bytes have no bounds:
+    some footers lack them, and PyIceberg fails for bounds of some texts (see `_write`)."""
+    without = {
+        f"{_METRICS_OF_COLUMN}{field.name}": "counts"
+        for field in table.schema().fields
+        if isinstance(field.field_type, StringType | BinaryType)
+    }
+    properties = {**table.metadata.properties, **without}
+    metadata = table.metadata.model_copy(update={"properties": properties})
+    return [parquet_file_to_data_file(table.io, metadata, path) for path in paths]
+
+
+def newest_timestamp_ms(table: Table, files: Iterable[DataFile]) -> int | None:
+    """Return the highest timestamp of a record in new `files` of rows, in ms since 1970. None if
+    the files have no bounds of timestamps, or the table has no such column."""
+    if TIMESTAMP not in table.schema().column_names:
+        return None
+    field = table.schema().find_field(TIMESTAMP)
+    bounds = ((each.upper_bounds or {}).get(field.field_id) for each in files)
+    found = [int.from_bytes(each, "little", signed=True) for each in bounds if each is not None]
+    return max(found) // 1000 if found else None
 
 
 def packed_file(file: DataFile) -> bytes:

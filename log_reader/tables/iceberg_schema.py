@@ -21,21 +21,34 @@ from pyiceberg.table import Table
 from sqlalchemy.exc import IntegrityError
 
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.tables.partitioning import PartitionTerms
 
 EVOLUTION_TRIES_MAX = 5
 
 
 def prepared_table(
-    catalog: Catalog, identifier: str, columns: pa.Schema, *, partition_by: str | None
+    catalog: Catalog,
+    identifier: str,
+    columns: pa.Schema,
+    *,
+    partition_by: str | None,
+    has_these: bool = False,
 ) -> Table:
-    """The table, which rows of `columns` fit. Raises `ConfigurationError` if the table has a column
-    of another type, a required one that is not in `columns`, or a name that differs from one in
-    `columns` only in upper and lower case."""
+    """Return the table, which rows of `columns` fit. If there is none, a new table is created, with
+    the partitions `partition_by`, in the grammar of `PartitionTerms`; None: no partitions.
+
+    Raises `ConfigurationError` if the table has a column of another type, a required one that is
+    not in `columns`, or a name that differs from one in `columns` only in upper and lower case, and
+    if a new table cannot have these partitions. With `has_these`, an existing table
+    with other partitions is refused as well."""
     _refuse_other_spellings(identifier, list(columns), [])
     _refuse_one_path_twice(identifier, columns)
+    partitioning = PartitionTerms.parse(partition_by or "none")
     for _ in range(EVOLUTION_TRIES_MAX):
         try:
-            table = _present_table(catalog, identifier, columns, partition_by)
+            table = _present_table(catalog, identifier, columns, partitioning)
+            if has_these:
+                partitioning.check_same(identifier, table)
             _evolve(table, identifier, columns)
         except CommitFailedException:
             continue
@@ -47,18 +60,19 @@ def prepared_table(
 
 
 def _present_table(
-    catalog: Catalog, identifier: str, columns: pa.Schema, partition_by: str | None
+    catalog: Catalog, identifier: str, columns: pa.Schema, partitioning: PartitionTerms
 ) -> Table:
     try:
         return catalog.load_table(identifier)
     except NoSuchTableError:
-        _create(catalog, identifier, columns, partition_by)
+        _create(catalog, identifier, columns, partitioning)
         return catalog.load_table(identifier)
 
 
 def _create(
-    catalog: Catalog, identifier: str, columns: pa.Schema, partition_by: str | None
+    catalog: Catalog, identifier: str, columns: pa.Schema, partitioning: PartitionTerms
 ) -> None:
+    partitioning.check(columns)
     namespace, _, _ = identifier.rpartition(".")
     try:
         catalog.create_namespace_if_not_exists(namespace)
@@ -66,9 +80,10 @@ def _create(
         pass  # another ingest was faster, which PyIceberg's SQL catalogs do not handle
     try:
         with catalog.create_table_transaction(identifier, columns) as transaction:
-            if partition_by is not None:
+            if partitioning.terms:
                 with transaction.update_spec() as spec:
-                    spec.add_identity(partition_by)
+                    for term in partitioning.terms:
+                        spec.add_field(term.column, term.transform)
     except TableAlreadyExistsError:
         pass  # another ingest was faster
 

@@ -1,6 +1,7 @@
 """An Iceberg table that is ingested into: where it continues, and how a batch is committed.
 
-A batch is one `append` snapshot: streaming and incremental readers follow it. The same commit sets
+A batch that only adds files is one `append` snapshot: streaming and incremental readers follow it.
+A batch that also removes files is one `overwrite` snapshot. The same commit sets
 the table property `bucketlog.ingest`, which has the end offsets as JSON, and the snapshot has them
 in its summary. The commit requires that the table's current snapshot is the one whose offsets were
 read. So of two ingests that write batch n, the catalog accepts one.
@@ -19,7 +20,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 from pyiceberg.exceptions import CommitFailedException
@@ -30,6 +31,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import BucketError, ConfigurationError, CorruptObjectError
+from bucketlog.log_reader.tables.change_rule import ChangeRule
 from bucketlog.log_reader.tables.progress import (
     Commit,
     CommitContentionError,
@@ -59,6 +61,17 @@ class _Told(BaseModel):
 
     by_ancestor: Commit | None
     by_property: StoredCommit | None
+
+
+class FileChange(NamedTuple):
+    """The files that a batch adds to a table, and the files that it removes."""
+
+    added: Sequence[DataFile]
+    removed: Sequence[DataFile] = ()
+
+
+PlanChange: TypeAlias = Callable[[Table], FileChange]
+"""Returns the change of a table by a batch, for the current snapshot of the table."""
 
 
 class TableBase(NamedTuple):
@@ -93,13 +106,20 @@ class IcebergTable:
     def append(
         self, files: Sequence[DataFile], commit: Commit, standing: TargetState
     ) -> TargetState:
-        """Commit `files` as the batch after `standing`. Nothing of the batch is committed if this
-        raises `IngestConflictError` (another ingest has committed since) or
-        `CommitContentionError` (other writers won each of `COMMIT_TRIES_MAX` tries)."""
+        """Commit `files` as the batch after `standing`. Raises the errors of `change`."""
+        return self.change(lambda table: FileChange(files), commit, standing)
+
+    def change(self, plan: PlanChange, commit: Commit, standing: TargetState) -> TargetState:
+        """Commit the batch after `standing`. Each try calls `plan`, whose result is committed only
+        if the table still has the snapshot that `plan` got. Nothing of the batch is committed if
+        this raises `IngestConflictError` (another ingest has committed since) or
+        `CommitContentionError` (other writers won each of `COMMIT_TRIES_MAX` tries), or if `plan`
+        raises an error."""
         for _ in commit_tries(self._random, self._sleep):
             base = self.base()
             if base.standing.attempt != standing.attempt:
                 return self._settled(base.standing, commit)
+            files = plan(base.table)
             try:
                 _commit(once_only(base.table), files, commit)
             except CommitFailedException as error:
@@ -134,23 +154,34 @@ def commit_tries(random: Random, sleep: Callable[[float], None]) -> Iterator[int
 
 
 def once_only(table: Table) -> Table:
-    """Return `table`, whose next commit is tried once, on the snapshot that `table` has now."""
-    once = {**table.metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"}
-    table.metadata = table.metadata.model_copy(update={"properties": once})
+    """Return `table`, whose next commit is tried once, on the snapshot that `table` has now. The
+    table then knows only the snapshots of its branches and tags: PyIceberg copies all metadata more
+    than ten times in a commit, which takes seconds with some thousand snapshots."""
+    metadata = table.metadata
+    heads = {each.snapshot_id for each in metadata.refs.values()}
+    table.metadata = metadata.model_copy(
+        update={
+            "properties": {**metadata.properties, TableProperties.COMMIT_NUM_RETRIES: "0"},
+            "snapshots": [each for each in metadata.snapshots if each.snapshot_id in heads],
+            "snapshot_log": [],
+        }
+    )
     return table
 
 
-def _commit(table: Table, files: Sequence[DataFile], commit: Commit) -> None:
+def _commit(table: Table, files: FileChange, commit: Commit) -> None:
     with table.transaction() as transaction:
         update = transaction.update_snapshot({PROPERTY: commit.model_dump_json()})
-        with update.fast_append() as append:
-            for file in files:
-                append.append_data_file(file)
-        made = transaction.table_metadata.snapshot_by_id(append.snapshot_id)
+        with update.overwrite() if files.removed else update.fast_append() as change:
+            for file in files.removed:
+                change.delete_data_file(file)
+            for file in files.added:
+                change.append_data_file(file)
+        made = transaction.table_metadata.snapshot_by_id(change.snapshot_id)
         assert made is not None
         stored = StoredCommit(
             **commit.model_dump(),
-            snapshot_id=append.snapshot_id,
+            snapshot_id=change.snapshot_id,
             sequence_number=made.sequence_number or 0,
         )
         transaction.set_properties({PROPERTY: stored.model_dump_json()})
@@ -179,6 +210,24 @@ def standing_of(name: str, metadata: TableMetadata) -> TargetState:
             "into a new table",
         )
     return TargetState(told.by_property)
+
+
+def rule_of(name: str, metadata: TableMetadata) -> ChangeRule | None:
+    """The rule of a table of changes, None for a table of another kind. Raises
+    `CorruptObjectError`."""
+    told = _told(name, metadata, list(ancestors_of(metadata)))
+    commit = told.by_ancestor or told.by_property
+    return None if commit is None else commit.changes
+
+
+def ingested_columns(metadata: TableMetadata) -> dict[str, int]:
+    """The names and field ids of columns at the last batch. Empty if its snapshot has expired."""
+    schemas = {each.schema_id: each for each in metadata.schemas}
+    for snapshot in ancestors_of(metadata):
+        if snapshot.summary is not None and snapshot.summary.get(PROPERTY) is not None:
+            schema = schemas.get(-1 if snapshot.schema_id is None else snapshot.schema_id)
+            return {} if schema is None else {each.name: each.field_id for each in schema.fields}
+    return {}
 
 
 def _was_rolled_back(

@@ -22,6 +22,7 @@ from bucketlog.log_reader.ranges import resolve_ranges
 from bucketlog.log_reader.replay_plan import plan_batch
 from bucketlog.log_reader.tables.progress import LogPartition, Offsets
 from bucketlog.tiered_storage.bucket import SyncBucket
+from bucketlog.tiered_storage.log_cut_reading import LogReader
 
 _STARTING = "starting"
 _OWN_OPTIONS = {
@@ -35,30 +36,70 @@ _OWN_OPTIONS = {
 """Options that the ingest itself sets, each with the option of the ingest."""
 
 
+class LogConnection:
+    """The bucket of a log and its reader, which is opened at the first use. Ingests of one process
+    can share a connection: until `close`, the footer of each log segment is read once."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._opened: tuple[SyncBucket, LogReader] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._opened is not None
+
+    def opened(self) -> tuple[SyncBucket, LogReader]:
+        if self._opened is None:
+            bucket = open_log(self._options)
+            self._opened = bucket, LogReader(bucket)
+        return self._opened
+
+    def close(self) -> None:
+        """Close the bucket, and forget the log. The next use opens the bucket again."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[0].close()
+
+
 class IngestedLog:
     """The source of an ingest. `options` are the source's, without a selection and without
     `failOnDataLoss`: a planned stretch is read whole, or the batch fails.
 
-    The bucket is opened at its first use. Until `close`, the footer of each log segment is read
-    once.
+    Without `connection`, the log opens its own connection.
     """
 
-    def __init__(self, url: str, topics: list[str], options: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        topics: list[str],
+        options: Mapping[str, str],
+        connection: LogConnection | None = None,
+    ) -> None:
         if not topics:
             raise ConfigurationError("no topics to ingest", remedy="name at least one")
-        for name in options:
-            own = _OWN_OPTIONS.get(name.lower())
-            if own is not None:
-                raise ConfigurationError(
-                    f"option {name!r} is not for an ingest to pass on", remedy=f"give {own}"
-                )
+        _refuse_own_options(options)
         self._given = {**options, "path": url}
         self._options = parse_options({**self._given, "subscribe": ",".join(topics)})
         assert isinstance(self._options.selection, Subscribe)
         check_batch(self._options)
         check_stream(self._options)  # an ingest has no end either
-        self._bucket: SyncBucket | None = None
-        self._follower: LogFollower | None = None
+        if self._options.ignored:
+            raise ConfigurationError(
+                f"options for clients of Kafka: {', '.join(self._options.ignored)}",
+                remedy="leave them out: an ingest reads the bucket, and no broker",
+            )
+        self.connection = connection or LogConnection(self._options)
+
+    def check(self) -> None:
+        """Check that the log and its topics exist, unless the connection is already open. Raises
+        the errors of `now`."""
+        if not self.connection.is_open:
+            try:
+                _, follower = self._opened()
+                selected_log(follower.read(), self._options)
+            except BaseException:
+                self.close()  # the next run checks again
+                raise
 
     def now(self, *, is_first: bool, fail_on_data_loss: bool) -> list[LogPartition]:
         """Starting offsets count where nothing was ingested before, as they do for a query's first
@@ -122,13 +163,16 @@ class IngestedLog:
         return False
 
     def close(self) -> None:
-        """Close the bucket, and forget the log. The next use opens the bucket again."""
-        bucket, self._bucket, self._follower = self._bucket, None, None
-        if bucket is not None:
-            bucket.close()
+        """Close the connection. The next use opens it again."""
+        self.connection.close()
 
     def _opened(self) -> tuple[SyncBucket, LogFollower]:
-        if self._bucket is None or self._follower is None:
-            self._bucket = open_log(self._options)
-            self._follower = LogFollower(self._bucket, self._options)
-        return self._bucket, self._follower
+        bucket, reader = self.connection.opened()
+        return bucket, LogFollower(bucket, self._options, reader)
+
+
+def _refuse_own_options(options: Mapping[str, str]) -> None:
+    for name in options:
+        own = _OWN_OPTIONS.get(name.lower())
+        if own is not None:
+            raise ConfigurationError(f"option {name!r} belongs to the ingest", remedy=f"give {own}")

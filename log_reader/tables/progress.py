@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
+from bucketlog.log_reader.tables.change_rule import ChangeRule
 
 Place: TypeAlias = tuple[str, int]
 """A topic's name and a partition of it."""
@@ -69,15 +70,17 @@ class DeadLetterFiles(BaseModel):
 
 class Commit(BaseModel):
     """What a target says of a batch, and of everything before it. `attempt` tells those apart who
-    wanted the same `batch`."""
+    wanted the same `batch`. `changes` is the rule of a table of changes. Its format is 2, which
+    versions that only append refuse."""
 
     model_config = ConfigDict(frozen=True)
 
-    format: Literal[1] = 1
+    format: Literal[1, 2] = 1
     batch: int
     attempt: str
     topics: dict[str, TopicEnds]
     dead_letters: DeadLetterFiles | None = None
+    changes: ChangeRule | None = None
 
 
 class TargetState(NamedTuple):
@@ -100,6 +103,11 @@ class TargetState(NamedTuple):
     @property
     def topics(self) -> Mapping[str, TopicEnds]:
         return self.commit.topics if self.commit else {}
+
+    @property
+    def changes(self) -> ChangeRule | None:
+        """The rule of a table of changes."""
+        return self.commit.changes if self.commit else None
 
     @property
     def next_batch(self) -> int:

@@ -8,7 +8,8 @@ run then first deletes the dead letters of the earlier run.
 
 Invariants: of two runs at the same time, only one commits rows. No dead letter becomes a row if
 others have deleted dead letters since the dead letters were read. An ingest may commit meanwhile:
-its offsets do not change.
+its offsets do not change. A table of changes is refused: a dead letter may be older than the row of
+its key.
 """
 
 import time
@@ -31,7 +32,12 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation
 
-from bucketlog.log_format.errors import BucketError, BucketlogError, CorruptObjectError
+from bucketlog.log_format.errors import (
+    BucketError,
+    BucketlogError,
+    ConfigurationError,
+    CorruptObjectError,
+)
 from bucketlog.log_reader.tables.catalog_failure import catalog_failures
 from bucketlog.log_reader.tables.iceberg_files import TableFiles
 from bucketlog.log_reader.tables.iceberg_schema import prepared_table
@@ -40,6 +46,7 @@ from bucketlog.log_reader.tables.iceberg_table import (
     ancestors_of,
     commit_tries,
     once_only,
+    rule_of,
 )
 from bucketlog.log_reader.tables.rows import (
     BATCH,
@@ -112,8 +119,10 @@ class Reprocessor:
         maker = RowMaker(replace(shape, bad_records="dead-letter"))
         with catalog_failures(str(self.name)):
             catalog = self.open_catalog()
-            for present in (self.name.table, self.name.letters):
-                catalog.load_table(present)
+            present = catalog.load_table(self.name.table)
+            if rule_of(str(self.name), present.metadata) is not None:
+                raise _refused_for_changes(str(self.name))
+            catalog.load_table(self.name.letters)
             columns = pa.schema([*shape.columns, (BATCH, pa.int64())])
             prepared_table(catalog, self.name.table, columns, partition_by=DAY)
             self._delete_reprocessed(catalog)
@@ -212,6 +221,14 @@ class Reprocessor:
             f"{COMMIT_TRIES_MAX} tries to commit",
             remedy="run the command again when maintenance and other writers are idle",
         )
+
+
+def _refused_for_changes(table: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{table} has the current state of keys, and a dead letter may be older than the row of "
+        "its key",
+        remedy="produce the corrected records again, so that the ingest reads them",
+    )
 
 
 def reprocessed(table: Table) -> ReprocessedRows | None:

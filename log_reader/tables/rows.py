@@ -1,7 +1,8 @@
 """Records become rows of a table, or dead letters. Spark-free.
 
 Invariants: each record becomes one row or one dead letter. A record without a value (a tombstone)
-is a row without fields, marked by `_log_tombstone`. The decision about a dead letter depends only
+is a row without fields, marked by `_log_tombstone`. In a batch of changes, an event that deletes a
+row is such a row, with the fields of the key. The decision about a dead letter depends only
 on the record's value and timestamp, the fields and the rules. So every attempt of a task decides in
 the same way. A timestamp outside the years 1 to 9999 makes a dead letter, too, and is null wherever
 the record is kept. Producers that write microseconds as milliseconds make such timestamps.
@@ -21,10 +22,11 @@ from bucketlog.log_format.arrow_building import number_array, replaced
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.json_values.compiled_values import ParsedValues
 from bucketlog.log_reader.decoder_choice import DecoderChoice
+from bucketlog.log_reader.tables.change_rule import ChangeRule
 from bucketlog.log_reader.tables.compiled_columns import PROCESS, CompiledColumns
 from bucketlog.log_reader.tables.conversions import Convert, TimeRules, nullable
 from bucketlog.log_reader.tables.json_text import BadValueError, shortened
-from bucketlog.log_reader.tables.value_format import JSON_VALUES, ValueFormat
+from bucketlog.log_reader.tables.value_format import JSON_VALUES, RowDeletion, ValueFormat
 
 BadRecords: TypeAlias = Literal["fail", "dead-letter", "null"]
 SOURCE_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
@@ -66,13 +68,14 @@ class RowShape:
     """`day_from`: the field whose day partitions the rows; None is the record's timestamp.
     `bad_records` is the rule for values that do not fit: such a value ends the run, becomes a dead
     letter, or becomes a row. In this row, fields that do not fit are null. `values`: the format of
-    the values."""
+    the values. `changes`: the rule of a table with the current state of keys."""
 
     fields: pa.Schema
     day_from: str | None = None
     times: TimeRules = field(default_factory=TimeRules)
     bad_records: BadRecords = "fail"
     values: ValueFormat = JSON_VALUES
+    changes: ChangeRule | None = None
 
     def __post_init__(self) -> None:
         """Raises `ConfigurationError`."""
@@ -85,6 +88,13 @@ class RowShape:
                 )
             taken.add(each.name.lower())
             self.values.converter(each.type, each.name, self.times)
+        if self.changes is not None:
+            self.changes.check(self.fields)
+            if self.bad_records == "null":
+                raise ConfigurationError(
+                    "--bad-records null would replace the current row of a key by a row of nulls",
+                    remedy="use --bad-records dead-letter or fail, or --changes append",
+                )
         if self.day_from is None:
             return
         kinds = {each.name: each.type for each in self.fields}
@@ -133,23 +143,42 @@ class RowMaker:
         doubtful = _doubtful(sure, untimely, len(values))
         columns: list[list[Any]] = [[] for _ in self._members]
         reasons: dict[int, str] = {}
+        deletions: list[int] = []
         doubted = values if sure is None else values.take(number_array(doubtful))
         for at, value in zip(doubtful.tolist(), doubted.to_pylist(), strict=True):
-            row, reason = self._converted(value)
+            row, reason, is_deletion = self._converted(value)
             reason = reason or untimely.get(at)
             if reason is not None:
                 if self._shape.bad_records == "fail":
                     raise self._failure(records, at, reason)
                 reasons[at] = reason
+            if is_deletion:
+                deletions.append(at)
             for column, one in zip(columns, row, strict=True):
                 column.append(one)
         typed = self._typed(columns, sure, doubtful)
-        lineage = _lineage(records)
-        rows = self._with_day([*typed, *lineage, values.is_null()])
+        tombstones = _tombstones(values, deletions)
+        rows = self._with_day([*typed, *_lineage(records), tombstones])
+        self._refuse_keyless(records, rows, tombstones, reasons)
         if not reasons or self._shape.bad_records == "null":
             return MadeRows(rows, _dead_letters(records, {}))
         fitting = [at not in reasons for at in range(records.num_rows)]
         return MadeRows(rows.filter(pa.array(fitting)), _dead_letters(records, reasons))
+
+    def _refuse_keyless(
+        self,
+        records: pa.RecordBatch,
+        rows: pa.RecordBatch,
+        tombstones: pa.Array,
+        reasons: dict[int, str],
+    ) -> None:
+        """Add reasons for rows that have no key in a table of changes."""
+        if self._shape.changes is None:
+            return
+        for at, reason in self._shape.changes.keyless(rows, tombstones).items():
+            if self._shape.bad_records == "fail":
+                raise self._failure(records, at, reason)
+            reasons.setdefault(at, reason)
 
     def _typed(
         self, converted: list[list[Any]], sure: ParsedValues | None, doubtful: NDArray[np.int64]
@@ -167,22 +196,24 @@ class RowMaker:
         both = zip(sure.columns, made, strict=True)
         return [replaced(fast, doubtful, better) for fast, better in both]
 
-    def _converted(self, value: bytes | None) -> tuple[Sequence[Any], str | None]:
+    def _converted(self, value: bytes | None) -> tuple[Sequence[Any], str | None, bool]:
+        """Return the fields, the reason of a dead letter, and whether the value deletes a row."""
         blank = [None] * len(self._members)
         if value is None:
-            return blank, None
+            return blank, None, False
         try:
             found = self._read(value)
         except BadValueError as error:
-            return blank, error.message
+            return blank, error.message, False
+        is_deletion = isinstance(found, RowDeletion)
         try:
-            return [convert(found.get(name)) for name, convert in self._members], None
+            row = [convert(found.get(name)) for name, convert in self._members]
         except BadValueError as error:
             if self._shape.bad_records != "null":
-                return blank, error.message
-            return [_or_null(convert, found.get(name)) for name, convert in self._members], (
-                error.message
-            )
+                return blank, error.message, False
+            row = [_or_null(convert, found.get(name)) for name, convert in self._members]
+            return row, error.message, False
+        return row, None, is_deletion
 
     def _failure(self, records: pa.RecordBatch, at: int, reason: str) -> InvalidDataError:
         topic, partition, offset = (
@@ -212,6 +243,17 @@ def _doubtful(
         return np.arange(count, dtype=np.int64)
     sure.doubts[list(untimely)] = True
     return np.flatnonzero(sure.doubts)
+
+
+def _tombstones(values: pa.Array, deletions: Sequence[int]) -> pa.Array:
+    """Return the column `TOMBSTONE`. Values at `deletions` delete a row."""
+    is_null = values.is_null()
+    if not deletions:
+        return is_null
+    marks = np.asarray(is_null)
+    marks = marks.copy()
+    marks[deletions] = True
+    return pa.array(marks)
 
 
 def _or_null(convert: Convert, found: Any) -> Any:

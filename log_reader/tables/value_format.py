@@ -16,6 +16,11 @@ from bucketlog.log_reader.tables.json_text import parse_object
 ReadValue: TypeAlias = Callable[[bytes], Mapping[str, Any]]
 
 
+class RowDeletion(dict[str, Any]):
+    """The decoded value of a record that deletes a row: the fields of the row's key. Without any
+    fields, the record is a tombstone for its own key."""
+
+
 class ValueFormat(Protocol):
     """A format of values. Tasks get the format pickled."""
 

@@ -1,4 +1,4 @@
-"""Ingest: JSON records of topics, from the bucket into a table of a lake, each exactly once.
+"""Ingest: records of topics, from the bucket into a table of a lake, each exactly once.
 
     job      the loop of log_reader.tables, in a session
     rows     the schema and the rows of a batch, as Spark has them

@@ -14,22 +14,26 @@ before stays; 2, wrong usage.
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 from uuid import uuid4
 
 from py4j.protocol import Py4JError
 
-from bucketlog.log_format.errors import BucketlogError
-from bucketlog.log_reader.tables.conversions import EpochUnit, TimeRules
+from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_reader.tables.ingest_loop import MAX_BATCH_LOG_OFFSETS, IngestReport
 from bucketlog.log_reader.tables.ingested_log import IngestedLog
+from bucketlog.log_reader.tables.registry_formats.shape_options import (
+    ShapeOptions,
+    ValueFormatName,
+)
 from bucketlog.log_reader.tables.rows import BadRecords
+from bucketlog.schema_registry.registry_access import RegistryAccess
 from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.parquet import parse_folder
-from bucketlog.spark_jobs.ingest.rows import parse_shape
+from bucketlog.spark_jobs.ingest.rows import IngestShape, parse_shape
 from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
 from bucketlog.spark_jobs.ingest.target import SparkTarget
 from bucketlog.spark_jobs.submitting import run_as_module
@@ -44,12 +48,13 @@ EXIT_FAILED = 1
 def argument_parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
-        description="Ingest topics with JSON values into Parquet by day or an Iceberg table, each "
-        "record exactly once; run it again to continue. Prints a JSON report.",
+        description="Ingest topics into Parquet by day or an Iceberg table, each record exactly "
+        "once. Values are JSON, or come from a schema registry. Run the command again to continue. "
+        "Prints a JSON report.",
     )
     parser.add_argument("--bucket", required=True, help="s3://bucket/prefix or file:///folder")
     parser.add_argument("--topics", required=True, help="names, separated by commas")
-    parser.add_argument("--schema", required=True, help="of the values: 'id string, amount double'")
+    _add_options_of_values(parser)
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--parquet", metavar="FOLDER", help="path, file:///… or s3a://…")
     target.add_argument("--iceberg", metavar="TABLE", help="catalog.database.table")
@@ -77,6 +82,54 @@ def argument_parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--dead-letters", metavar="TABLE", help="database.table; default: TABLE_dead_letters"
     )
+    for name, of in (
+        ("option", "of the source, as startingTimestamp=… or s3.endpoint_url=…"),
+        ("target-option", "of the folder's S3 for the driver's own requests: endpoint_url=…"),
+        ("conf", "of a local Spark session, as spark.jars=… (no spark-submit)"),
+    ):
+        parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=of)
+    parser.add_argument("--cores", type=int, default=2, help="of a local session")
+    return parser
+
+
+def _add_options_of_values(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--schema",
+        help="fields of the values: 'id string, amount double'; JSON values need this option; "
+        "default with a registry: the fields of all versions of the subjects",
+    )
+    parser.add_argument(
+        "--value-format",
+        choices=get_args(ValueFormatName),
+        default="json",
+        help="json, or registry for Avro, Protobuf and JSON Schema in Confluent's wire format",
+    )
+    parser.add_argument(
+        "--registry-url",
+        metavar="URL",
+        help="address of the schema registry; default: the variable "
+        "BUCKETLOG_SCHEMA_REGISTRY_URL; the login is in BUCKETLOG_SCHEMA_REGISTRY_AUTH",
+    )
+    parser.add_argument(
+        "--registry-ca-file",
+        metavar="FILE",
+        type=Path,
+        help="authorities to trust at the registry, in PEM, at the same path on each "
+        "executor; default: the variable BUCKETLOG_SCHEMA_REGISTRY_CA_FILE",
+    )
+    parser.add_argument(
+        "--subject",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="subject with the schemas of the values; may be repeated; default: TOPIC-value of "
+        "each topic",
+    )
+    parser.add_argument(
+        "--message",
+        metavar="NAME",
+        help="full name of the Protobuf message; default: the first of each schema",
+    )
     parser.add_argument(
         "--epoch-unit",
         action="append",
@@ -91,14 +144,6 @@ def argument_parser(program: str) -> argparse.ArgumentParser:
         default="1971-01-01,2100-01-01",
         help="the earliest and the first too late day of such timestamps; default: %(default)s",
     )
-    for name, of in (
-        ("option", "of the source, as startingTimestamp=… or s3.endpoint_url=…"),
-        ("target-option", "of the folder's S3 for the driver's own requests: endpoint_url=…"),
-        ("conf", "of a local Spark session, as spark.jars=… (no spark-submit)"),
-    ):
-        parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=of)
-    parser.add_argument("--cores", type=int, default=2, help="of a local session")
-    return parser
 
 
 def main(arguments: Sequence[str], *, program: str) -> None:
@@ -111,10 +156,13 @@ def main(arguments: Sequence[str], *, program: str) -> None:
     options = _pairs(parser, "option", given.option)
     conf = _pairs(parser, "conf", given.conf)
     topics = [name.strip() for name in given.topics.split(",") if name.strip()]
+    try:
+        shape = shape_of(given, topics)
+    except ConfigurationError as error:
+        parser.error(str(error))
     spark = None
     try:
         # what is wrong with the source or the folder is said before Spark starts
-        times = _time_rules(parser, given)
         s3 = parse_s3_options(_pairs(parser, "target-option", given.target_option))
         if given.parquet:
             parse_folder(given.parquet, source=given.bucket)
@@ -125,12 +173,7 @@ def main(arguments: Sequence[str], *, program: str) -> None:
             spark,
             log,
             _target(spark, given, s3),
-            parse_shape(
-                given.schema,
-                given.day_from,
-                times=times,
-                bad_records=given.bad_records or ("dead-letter" if given.iceberg else "fail"),
-            ),
+            shape(),
             max_batch_offsets=given.max_batch_offsets,
             fail_on_data_loss=given.fail_on_data_loss == "true",
         )
@@ -158,18 +201,30 @@ def _target(spark: "SparkSession", given: argparse.Namespace, s3: S3Options) -> 
     return ParquetTarget(spark, given.parquet, source=given.bucket, new_id=_new_id, s3=s3)
 
 
-def _time_rules(parser: argparse.ArgumentParser, given: argparse.Namespace) -> TimeRules:
-    units: dict[str, EpochUnit] = {}
-    for item in given.epoch_unit:
-        field, _, unit = item.rpartition("=")
-        if field in units:
-            parser.error(f"--epoch-unit is given twice for {field or 'all fields'}")
-        units[field] = unit
-    try:
-        earliest, latest = map(date.fromisoformat, given.epoch_range.split(","))
-    except ValueError:
-        parser.error("--epoch-range: two days are expected, as in 1971-01-01,2100-01-01")
-    return TimeRules(units.pop("", None), units, earliest, latest)
+def shape_of(given: argparse.Namespace, topics: Sequence[str]) -> Callable[[], IngestShape]:
+    """Return a function that returns the shape of the rows, in a session. If the columns come from
+    a registry, the function asks the registry. Raises `ConfigurationError`. The function raises
+    `ConfigurationError` and `SchemaRegistryError`."""
+    bad: BadRecords = given.bad_records or ("dead-letter" if given.iceberg else "fail")
+    is_registry = given.value_format == "registry"
+    access = None
+    if is_registry:
+        access = RegistryAccess.of_environment(given.registry_url, given.registry_ca_file)
+    options = ShapeOptions(
+        schema=given.schema,
+        value_format=given.value_format,
+        registry=access,
+        subjects=given.subject,
+        message=given.message,
+        day_from=given.day_from,
+        epoch_units=given.epoch_unit,
+        epoch_range=given.epoch_range,
+    )
+    if is_registry:
+        shapes = options.shapes(topics, bad)
+        return lambda: IngestShape.of(shapes())
+    schema, times = options.json_schema(), options.times()
+    return lambda: parse_shape(schema, given.day_from, times=times, bad_records=bad)
 
 
 def _new_id() -> str:

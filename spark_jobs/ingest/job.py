@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 
-from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_reader.tables.ingest_loop import (
     MAX_BATCH_LOG_OFFSETS,
     IngestBatch,
@@ -18,7 +17,7 @@ from bucketlog.log_reader.tables.ingest_loop import (
 from bucketlog.log_reader.tables.ingested_log import IngestedLog
 from bucketlog.log_reader.tables.progress import TargetState, TopicEnds
 from bucketlog.spark_jobs.ingest.rows import BatchRecords, IngestShape
-from bucketlog.spark_jobs.ingest.spark_failure import invalid_data
+from bucketlog.spark_jobs.ingest.spark_failure import error_of_values
 from bucketlog.spark_jobs.ingest.target import SparkTarget
 from bucketlog.spark_jobs.source import register
 
@@ -72,7 +71,7 @@ class _InSession:
         try:
             return self.target.write(records, standing, topics)
         except (Py4JJavaError, PySparkException) as error:
-            told = invalid_data(str(error))
+            told = error_of_values(str(error))
             if told is None:
                 raise
-            raise InvalidDataError(told) from error
+            raise told from error

@@ -71,6 +71,7 @@ _SIMPLE: Mapping[type[DataType], pa.DataType] = {
     TimestampType: pa.timestamp("us", tz="UTC"),
     TimestampNTZType: pa.timestamp("us"),
 }
+_SPARK: Mapping[pa.DataType, DataType] = {kind: each() for each, kind in _SIMPLE.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,10 @@ class IngestShape:
 
     fields: StructType
     rows: RowShape
+
+    @classmethod
+    def of(cls, rows: RowShape) -> "IngestShape":
+        return cls(StructType([_spark_field(each) for each in rows.fields]), rows)
 
     @property
     def columns(self) -> StructType:
@@ -142,6 +147,23 @@ def _arrow_type(kind: DataType, path: str) -> pa.DataType:
             remedy="see the table of conversions in docs/lake.md",
         )
     return found
+
+
+def _spark_field(field: pa.Field) -> StructField:
+    return StructField(field.name, _spark_type(field.type))
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    """The reverse of `_arrow_type`."""
+    if pa.types.is_struct(kind):
+        return StructType([_spark_field(each) for each in kind])
+    if pa.types.is_list(kind):
+        return ArrayType(_spark_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return MapType(_spark_type(kind.key_type), _spark_type(kind.item_type))
+    if pa.types.is_decimal(kind):
+        return DecimalType(kind.precision, kind.scale)
+    return _SPARK[kind]
 
 
 @dataclass(frozen=True)

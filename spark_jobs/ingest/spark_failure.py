@@ -1,11 +1,29 @@
 """What Spark failed with, in a line: what failed, the cause, what to do. Pure."""
 
 import re
+from collections.abc import Mapping
+
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    InvalidDataError,
+    SchemaRegistryError,
+    SchemaRegistryUnavailableError,
+)
+from bucketlog.log_reader.tables.registry_formats.values import NewerSchemaError
 
 _LETTERS = 300
 _OWN_ERROR = re.compile(r"^bucketlog(?:\.\w+)*\.\w+Error: (.+)", re.MULTILINE)
 """Raised in a Python worker: the end of the stack trace that Spark's text repeats."""
-_INVALID_DATA = re.compile(r"^bucketlog(?:\.\w+)*\.InvalidDataError: (.+)", re.MULTILINE)
+_ENDS_RUN: Mapping[str, type[BucketlogError]] = {
+    each.__name__: each
+    for each in (
+        InvalidDataError,
+        NewerSchemaError,
+        SchemaRegistryError,
+        SchemaRegistryUnavailableError,
+    )
+}
+_IN_WORKER = re.compile(rf"^bucketlog(?:\.\w+)*\.({'|'.join(_ENDS_RUN)}): (.+)", re.MULTILINE)
 _CAUSE = "Caused by: "
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
 _NAME_REMEDY = (
@@ -50,10 +68,11 @@ def in_a_line(text: str) -> str:
     return f"{'; '.join(_shortened(line) for line in told)} ({_remedy(text)})"
 
 
-def invalid_data(text: str) -> str | None:
-    """What the `InvalidDataError` of a Python worker says, if `text` has one."""
-    found = _INVALID_DATA.search(text)
-    return None if found is None else found.group(1)
+def error_of_values(text: str) -> BucketlogError | None:
+    """Return the error of a Python worker that could not make rows of the values. Return None if
+    `text` has no such error. The message contains the remedy."""
+    found = _IN_WORKER.search(text)
+    return None if found is None else _ENDS_RUN[found.group(1)](found.group(2))
 
 
 def _remedy(text: str) -> str:

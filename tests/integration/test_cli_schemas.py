@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bucketlog import Log, SchemaRegistry, Topic
-from bucketlog.client.schemas.framing import header
+from bucketlog.schema_registry.framing import header
 from tests.models import order_messages
 from tests.rigs.shell import Shell
 from tests.servers.schema_registry import Registry

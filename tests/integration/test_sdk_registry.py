@@ -10,12 +10,12 @@ from pydantic import BaseModel, create_model
 
 import bucketlog
 from bucketlog import Log, SchemaRegistry, Topic
-from bucketlog.client.schemas.framing import header
 from bucketlog.log_format.errors import (
     InvalidDataError,
     SchemaRegistryError,
     SchemaRegistryUnavailableError,
 )
+from bucketlog.schema_registry.framing import header
 from tests.rigs.patience import PATIENCE_S, eventually_async
 from tests.servers.schema_registry import Registry
 from tests.servers.way import ANY_PORT, State, Way
@@ -140,7 +140,8 @@ def test_what_is_kept_is_bounded_and_asked_for_again(
     log: Log, schema_registry: Registry, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bucketlog.client.schemas.registered.READERS_MAX", 2)
-    monkeypatch.setattr("bucketlog.client.schemas.registry.SCHEMAS_MAX", 2)
+    monkeypatch.setattr("bucketlog.client.schemas.registry.IDS_MAX", 2)
+    monkeypatch.setattr("bucketlog.schema_registry.registered_schemas.SCHEMAS_MAX", 2)
     registry = SchemaRegistry(schema_registry.url)
     for number in range(4):
         made = create_model("Line", sku=(str, ...), **{f"more{number}": (int, 0)})  # type: ignore[call-overload]  # made here
@@ -148,7 +149,7 @@ def test_what_is_kept_is_bounded_and_asked_for_again(
     topic = Topic(name, value=registry.avro(Line))
     for _ in range(2):
         assert [record.value.sku for record in read(log, topic)] == ["0", "1", "2", "3"]
-    assert (len(registry._schemas), len(registry._ids)) == (2, 2)
+    assert (len(registry._schemas._schemas), len(registry._ids)) == (2, 2)
 
 
 def test_a_second_topic_object_asks_nothing(log: Log, schema_registry: Registry, name: str) -> None:

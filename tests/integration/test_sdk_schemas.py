@@ -21,13 +21,13 @@ from pydantic import AliasChoices, BaseModel, Field, NaiveDatetime
 
 import bucketlog
 from bucketlog import Log, SchemaRegistry, Topic
-from bucketlog.client.schemas.framing import header
 from bucketlog.log_format.errors import (
     ConfigurationError,
     IncompatibleSchemaError,
     InvalidDataError,
     SchemaRegistryError,
 )
+from bucketlog.schema_registry.framing import header
 from tests.models import order_messages
 from tests.servers.schema_registry import Registry
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from bucketlog import SchemaRegistry, Topic
-from bucketlog.client.schemas.framing import header
+from bucketlog.schema_registry.framing import header
 from tests.models import order_messages
 from tests.rigs.table_lake import Lake
 from tests.servers.cluster import free_port

@@ -115,6 +115,7 @@ def test_wrong_usage_is_a_line(lake: Lake, arguments: list[str], told: str) -> N
     assert told in refused
     assert "Traceback" not in refused
     assert "secret" not in refused
+    assert not (lake.folder / "warehouse").exists(), "a table was created"
 
 
 class EndedWork:

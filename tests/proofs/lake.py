@@ -95,9 +95,9 @@ def prove_small_segments(short: bool) -> Figures:
         found = small_segments(Path(folder), minio=not short, **given)
     least = 0.0 if short else BUSY_LEAST * (os.cpu_count() or 1)
     problems = [
-        f"{name}: {engine.rows} rows of {found.records} records, {engine.busy} busy cores"
+        f"{name}: {engine.rows} rows of {found.records} records, {engine.wanted} cores wanted"
         for name, engine in found.engines.items()
-        if engine.rows != found.records or engine.busy < least
+        if engine.rows != found.records or engine.wanted < least
     ]
     return _without_problems(found.as_json(), problems)
 

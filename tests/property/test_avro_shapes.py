@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, create_model
 
 from bucketlog import Avro
-from bucketlog.client.schemas.codec import SchemaText
+from bucketlog.schema_registry.codec import SchemaText
 
 _numbers = count()
 LONGEST = 2**63

@@ -9,9 +9,9 @@ import psutil
 
 import bucketlog
 from bucketlog import Log, Topic
-from bucketlog.client.schemas.framing import header
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.wire.frames import uvarint
+from bucketlog.schema_registry.framing import header
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
 from bucketlog.tiered_storage.bucket import ObjectInfo

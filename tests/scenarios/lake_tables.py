@@ -193,7 +193,7 @@ def lake_tables(
         with ThreadPoolExecutor(2) as pool:
             loading, caring = (pool.submit(each.run, stopped) for each in (load, upkeep))
             try:
-                _disturb(faults, loading, caring, until=began + seconds, pause_s=pause_s)
+                _disturb(faults, upkeep, loading, caring, until=began + seconds, pause_s=pause_s)
             finally:
                 stopped.set()
             for done in (loading, caring):
@@ -206,6 +206,7 @@ def lake_tables(
 
 def _disturb(
     faults: Faults,
+    upkeep: Upkeep,
     loading: "Future[None]",
     caring: "Future[None]",
     *,
@@ -213,8 +214,10 @@ def _disturb(
     pause_s: tuple[float, float],
 ) -> None:
     """Kill and start again, until the time is over and all records are sent, or until an error of
-    the upkeep."""
-    while not caring.done() and (not loading.done() or time.perf_counter() < until):
+    the upkeep or of a stream."""
+    while not (caring.done() or upkeep.has_failed_stream) and (
+        not loading.done() or time.perf_counter() < until
+    ):
         pause_end = time.perf_counter() + faults.chance.uniform(*pause_s)
         while time.perf_counter() < pause_end:
             for follower in faults.followers:

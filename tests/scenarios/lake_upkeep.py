@@ -87,6 +87,10 @@ class Upkeep:
         self._streams[table] = started
         return started
 
+    @property
+    def has_failed_stream(self) -> bool:
+        return any(each.exception() is not None for each in list(self._streams.values()))
+
     def end_stream(self, table: str) -> None:
         """Let the stream read all snapshots of a table that does not change, and end the stream."""
         query = self.start_stream(table)
@@ -175,11 +179,14 @@ class Upkeep:
 
     def _stream_places(self, table: str) -> set[int]:
         """Return the ids of the snapshots at which the last two batches of the stream ended. The
-        last batch may still be running."""
+        last batch may still be running. Until there are two, the result is empty, because the first
+        batch begins at the oldest snapshot."""
         offsets = self._folder / "checkpoints" / table / "offsets"
         if not offsets.exists():
             return set()
         numbers = sorted(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        if len(numbers) < 2:
+            return set()
         return {place_in(offsets / str(number)) for number in numbers[-2:]}
 
     def _statement(self, statement: str) -> bool:

@@ -45,8 +45,9 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class EngineFigures:
-    """`busy` is the mean number of cores that ran while tasks ran. `memory_mib` is the largest sum
-    of the resident memory of all processes of the engine."""
+    """`busy` is the mean number of cores that the engine used while tasks ran. `wanted` adds the
+    threads that were ready to run, but waited for a core: the store needs cores, too. `memory_mib`
+    is the largest sum of the resident memory of all processes of the engine."""
 
     rows: int
     tasks: int
@@ -54,6 +55,7 @@ class EngineFigures:
     task_s: float
     cpu_s: float
     busy: float
+    wanted: float
     memory_mib: int
 
 
@@ -104,9 +106,11 @@ class ProcessWatch:
         self._process = psutil.Process(pid)
         self._task_name = task_name
         self._cpu_s: dict[int, float] = {}
+        self._waited_s: dict[int, float] = {}
         self.memory = 0
         self.task_s = 0.0
         self.task_cpu_s = 0.0
+        self.task_waited_s = 0.0
 
     @property
     def cpu_s(self) -> float:
@@ -114,7 +118,7 @@ class ProcessWatch:
 
     def run(self, stopped: threading.Event) -> None:
         while not stopped.wait(LOOK_S):
-            before, tasks, memory = self.cpu_s, 0.0, 0
+            before, tasks, memory, waited = self.cpu_s, 0.0, 0, 0.0
             for process in (self._process, *self._children()):
                 try:
                     with process.oneshot():
@@ -126,10 +130,24 @@ class ProcessWatch:
                 if is_task:
                     tasks += cpu_s - self._cpu_s.get(process.pid, 0.0)
                 self._cpu_s[process.pid] = cpu_s
+                waited += self._newly_waited_s(process.pid)
             self.memory = max(self.memory, memory)
             if tasks > LOOK_S / 10:
                 self.task_s += LOOK_S
                 self.task_cpu_s += self.cpu_s - before
+                self.task_waited_s += waited
+
+    def _newly_waited_s(self, pid: int) -> float:
+        """Return the time that threads of the process have waited for a core since the last look.
+        Source: Documentation/scheduler/sched-stats.rst of Linux."""
+        waited_ns = 0
+        for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                waited_ns += int(path.read_text().split()[1])
+            except (OSError, IndexError):
+                continue  # the thread has ended
+        before_s, self._waited_s[pid] = self._waited_s.get(pid, 0.0), waited_ns / 1e9
+        return max(self._waited_s[pid] - before_s, 0.0)
 
     def _children(self) -> list[psutil.Process]:
         try:
@@ -161,6 +179,7 @@ def engine_run(command: Sequence[str], task_name: str) -> EngineFigures:
         task_s=round(watch.task_s, 1),
         cpu_s=round(watch.cpu_s, 1),
         busy=round(watch.task_cpu_s / max(watch.task_s, LOOK_S), 2),
+        wanted=round((watch.task_cpu_s + watch.task_waited_s) / max(watch.task_s, LOOK_S), 2),
         memory_mib=watch.memory // MIB,
     )
 

@@ -19,7 +19,7 @@ from bucketlog.log_reader.tables.rows import BadRecords
 from bucketlog.spark_jobs.ingest.iceberg import IcebergTarget
 from bucketlog.spark_jobs.ingest.job import ingest
 from bucketlog.spark_jobs.ingest.parquet import ParquetTarget
-from bucketlog.spark_jobs.ingest.rows import parse_shape
+from bucketlog.spark_jobs.ingest.rows import IngestShape, parse_shape
 from bucketlog.tiered_storage.backends.location import S3Options
 from localstack.spark_jars import iceberg_settings
 from tests.rigs.patience import PATIENCE_S
@@ -96,13 +96,15 @@ class Lake:
         bad_records: BadRecords = "fail",
         max_batch_offsets: int = 1000,
         fail_on_data_loss: bool = True,
+        shape: IngestShape | None = None,
         **options: str,
     ) -> IngestReport:
+        """`shape` replaces the shape of `schema`, `day_from` and `bad_records`."""
         return ingest(
             self.spark,
             IngestedLog(self.stored.url, topics.split(","), options),
             target or self.target(),
-            parse_shape(schema, day_from, bad_records=bad_records),
+            shape or parse_shape(schema, day_from, bad_records=bad_records),
             max_batch_offsets=max_batch_offsets,
             fail_on_data_loss=fail_on_data_loss,
         )

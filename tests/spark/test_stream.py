@@ -69,6 +69,23 @@ def test_restarts_go_on_where_the_checkpoint_is(
     )
 
 
+def test_a_query_of_sparks_kafka_source_continues_here(
+    spark: SparkSession, orders: Stored, tmp_path: Path
+) -> None:
+    Sink(spark, orders, tmp_path / "checkpoint").run()
+    written = tmp_path / "checkpoint/offsets/0"
+    ours = written.read_text().splitlines()
+    written.write_text("\n".join([*ours[:-1], '{"orders":{"0":20,"1":15}}']))
+    (tmp_path / "checkpoint/offsets/.0.crc").unlink()
+    write(orders, 3)
+    sink = Sink(spark, orders, tmp_path / "checkpoint")
+    sink.run()
+    expected = [(0, at) for at in range(20, 23)] + [(1, at) for at in range(15, 23)]
+    assert sink.seen() == Counter(expected)
+    sink.run()
+    assert sink.seen() == Counter(expected)
+
+
 def test_a_limit_cuts_what_waits_into_batches(
     spark: SparkSession, orders: Stored, tmp_path: Path
 ) -> None:

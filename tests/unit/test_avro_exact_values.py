@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bucketlog.client.schemas.avro import data_reader, parsed_schema
-from bucketlog.client.schemas.avro_exact_values import DECIMAL_BYTES_MAX
-from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.wire.frames import uvarint
+from bucketlog.schema_registry.avro_exact_values import DECIMAL_BYTES_MAX
+from bucketlog.schema_registry.avro_parsing import data_reader, parsed_schema
+from bucketlog.schema_registry.codec import SchemaText
 
 OF_BYTES = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
 FIXED = {**OF_BYTES, "type": "fixed", "name": "F", "size": 4}

@@ -57,6 +57,22 @@ def test_a_catalog_that_does_not_answer() -> None:
         raise ServiceUnavailableError("503\n try later")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"Invalid header value b'Bearer s3cr3t\n'",
+        "return character(s) in header value: 'Bearer s3cr3t'",
+    ],
+)
+def test_a_refused_token_is_not_shown(text: str) -> None:
+    with (
+        pytest.raises(ConfigurationError, match="header value: not shown") as caught,
+        catalog_failures("a.b.c"),
+    ):
+        raise ValueError(text)
+    assert "s3cr3t" not in str(caught.value)
+
+
 def test_a_driver_that_is_not_installed() -> None:
     with (
         pytest.raises(ConfigurationError, match="refuses: No module named 'psycopg'"),

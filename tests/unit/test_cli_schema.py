@@ -9,8 +9,6 @@ import pytest
 
 from bucketlog.cli.main import main
 from bucketlog.cli.schema_file import parse_reference
-from bucketlog.client.schemas.registry_connection import RegistryConnection
-from bucketlog.client.schemas.subjects import GivenSchema, Subjects
 from bucketlog.log_format.errors import (
     BucketlogError,
     ConfigurationError,
@@ -19,6 +17,8 @@ from bucketlog.log_format.errors import (
     SchemaRegistryUnavailableError,
 )
 from bucketlog.log_format.printable import printable_lines
+from bucketlog.schema_registry.registry_connection import RegistryConnection
+from bucketlog.schema_registry.subjects import GivenSchema, Subjects
 from tests.servers.stand_in_registry import (
     RegistryAnswer,
     json_answer,

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.client.schemas.framing import header
-from bucketlog.client.schemas.registry_access import RegistryAccess
-from bucketlog.client.schemas.registry_connection import AUTH_VARIABLE, CA_VARIABLE, URL_VARIABLE
 from bucketlog.console.application import application
 from bucketlog.console.pages import Console
 from bucketlog.console.record_values import DecodedValue, RecordValues
@@ -19,6 +16,9 @@ from bucketlog.console.registry_processes import registry_values
 from bucketlog.console.settings import ConsoleSettings
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.records import DecodedRecord
+from bucketlog.schema_registry.framing import header
+from bucketlog.schema_registry.registry_access import RegistryAccess
+from bucketlog.schema_registry.registry_connection import AUTH_VARIABLE, CA_VARIABLE, URL_VARIABLE
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess

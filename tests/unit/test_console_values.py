@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bucketlog.client.schemas.framing import header
 from bucketlog.console.record_values import RecordValues, RegistryLimits
 from bucketlog.console.registry_processes import secrets_of
 from bucketlog.console.schema_process import (
@@ -18,6 +17,7 @@ from bucketlog.console.schema_process import (
     SchemaProcessSlowError,
 )
 from bucketlog.console.schema_program import answered, decoding
+from bucketlog.schema_registry.framing import header
 from tests.rigs.patience import PATIENCE_S, eventually
 
 LIMITS = RegistryLimits(schemas=3, value_bytes=100, request_s=2.0, page_s=2.0, retry_s=10.0)

@@ -8,12 +8,12 @@ import pytest
 from pydantic import BaseModel
 
 import bucketlog
-from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.client.schemas.registry import SchemaRegistry
 from bucketlog.log_format.errors import SchemaRegistryError
 from bucketlog.log_reader.decoder_choice import DecoderChoice
 from bucketlog.replaying.framed_values import SCHEMAS_MAX
 from bucketlog.replaying.typed_table import TypedTable
+from bucketlog.schema_registry.codec import SchemaText
 from tests.rigs.typed_batches import CHOICES, batch_of, outcome, plainly
 
 JSON_IDS = range(100, 400)

@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.errors import (
+    BucketlogError,
+    ConfigurationError,
+    InvalidDataError,
+    SchemaRegistryUnavailableError,
+)
+from bucketlog.log_reader.tables.registry_formats.values import NewerSchemaError
 from bucketlog.spark_jobs import session
 from bucketlog.spark_jobs.ingest import __main__ as command
 from bucketlog.spark_jobs.ingest.parquet import parse_folder
-from bucketlog.spark_jobs.ingest.spark_failure import in_a_line
+from bucketlog.spark_jobs.ingest.spark_failure import error_of_values, in_a_line
 from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.written_log import WrittenLog
 
@@ -124,6 +130,73 @@ def test_pairs_that_make_no_sense_are_wrong_usage(
         command.main([*given, *arguments], program="bucketlog spark ingest")
     assert ended.value.code == 2
     assert "--option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "JSON values need --schema"),
+        (["--schema", "id string", "--message", "m"], "--message applies only to values"),
+        (["--value-format", "registry"], "no URL of a schema registry"),
+        (["--value-format", "registry", "--registry-url", "nowhere"], "is not a URL"),
+        (["--value-format", "registry", "--registry-url", "http://h:9x"], "is not a URL"),
+        (["--value-format", "registry", "--registry-url", "http://[h"], "is not a URL"),
+        (["--value-format", "registry", "--registry-url", "http://"], "is not a URL"),
+        (
+            [
+                *("--value-format", "registry", "--registry-url", "http://x"),
+                *("--subject", "s", "--schema", "id string"),
+            ],
+            "--subject and --schema are given",
+        ),
+        (["--schema", "id string", "--epoch-range", "2024-01-01"], "is not two days"),
+        (["--schema", "id string", "--epoch-unit", "a=seconds", "--epoch-unit", "a=x"], "twice"),
+    ],
+)
+def test_options_of_values_that_exclude_each_other_are_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    given = ["--bucket", "file:///x", "--topics", "a", "--parquet", "/x"]
+    with pytest.raises(SystemExit) as ended:
+        command.main([*given, *arguments], program="bucketlog spark ingest")
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_login_without_a_password_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUCKETLOG_SCHEMA_REGISTRY_AUTH", "hidden")
+    given = ["--bucket", "file:///x", "--topics", "a", "--parquet", "/x"]
+    registry = ["--value-format", "registry", "--registry-url", "http://x"]
+    with pytest.raises(SystemExit) as ended:
+        command.main([*given, *registry], program="bucketlog spark ingest")
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert "BUCKETLOG_SCHEMA_REGISTRY_AUTH needs a user and a password" in err
+    assert "hidden" not in err
+
+
+@pytest.mark.parametrize("text", ["a reason (a remedy)", "a reason"])
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [
+        ("", InvalidDataError),
+        (".log_reader.tables.registry_formats.values", NewerSchemaError),
+        (".log_format.errors", SchemaRegistryUnavailableError),
+    ],
+)
+def test_an_error_of_values_crosses_from_a_worker(
+    module: str, kind: type[BucketlogError], text: str
+) -> None:
+    trace = f"Traceback:\n  File x\nbucketlog{module}.{kind.__name__}: {text}\n\n\tat org.apache"
+    found = error_of_values(trace)
+    assert type(found) is kind
+    assert str(found) == text
+
+
+def test_another_error_of_a_worker_is_not_of_values() -> None:
+    assert error_of_values(IN_A_WORKER) is None
 
 
 def test_a_spark_that_fails_is_one_line(

@@ -48,7 +48,7 @@ def followed(
             closed.append(True)
 
     closed: list[bool] = []
-    monkeypatch.setattr("bucketlog.ingesting.local_ingest.run_ingest", run)
+    monkeypatch.setattr(LocalIngest, "_run", run)
     log: Any = ClosedLog()
     nothing: Any = None
     ingest = LocalIngest(log, nothing, 1)

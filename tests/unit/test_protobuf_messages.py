@@ -13,14 +13,14 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorProto,
 )
 
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.protobuf_messages import RegisteredMessages
-from bucketlog.ingesting.registry_formats.protobuf_columns import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_reader.tables.json_text import BadValueError
+from bucketlog.log_reader.tables.registry_formats.protobuf_columns import (
     VALUE_FIELDS_MAX,
     MessageValues,
 )
-from bucketlog.log_format.errors import InvalidDataError
-from bucketlog.log_reader.tables.json_text import BadValueError
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.protobuf_messages import RegisteredMessages
 
 INT, TEXT, MESSAGE = (
     FieldDescriptorProto.TYPE_INT32,

@@ -8,19 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bucketlog.client.schemas.avro import parsed_schema
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.ingesting.registry_formats.avro_columns import avro_fields
-from bucketlog.ingesting.registry_formats.columns import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.tables.registry_formats.avro_columns import avro_fields
+from bucketlog.log_reader.tables.registry_formats.columns import (
     FIELDS_MAX,
     INSTANT,
     PATH_MAX,
     WALL_CLOCK,
     merged,
 )
-from bucketlog.ingesting.registry_formats.json_schema_columns import json_schema_fields
-from bucketlog.ingesting.registry_formats.protobuf_columns import message_fields
-from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_reader.tables.registry_formats.json_schema_columns import json_schema_fields
+from bucketlog.log_reader.tables.registry_formats.protobuf_columns import message_fields
+from bucketlog.schema_registry.avro_parsing import parsed_schema
+from bucketlog.schema_registry.codec import SchemaText
 from tests.models import order_messages
 
 TWICE = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "int"}] * 2}

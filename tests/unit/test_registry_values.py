@@ -16,17 +16,17 @@ import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from bucketlog.client.schemas.framing import header, message_indexes
-from bucketlog.client.schemas.registry_access import RegistryAccess
-from bucketlog.ingesting.registry_formats.values import (
+from bucketlog.log_format.errors import ConfigurationError, SchemaRegistryError
+from bucketlog.log_reader.tables.conversions import TimeRules
+from bucketlog.log_reader.tables.registry_formats.values import (
     VERSIONS_MAX,
     NewerSchemaError,
     RegistryColumns,
     RegistryValues,
 )
-from bucketlog.log_format.errors import ConfigurationError, SchemaRegistryError
-from bucketlog.log_reader.tables.conversions import TimeRules
 from bucketlog.log_reader.tables.rows import MadeRows, RowMaker, RowShape
+from bucketlog.schema_registry.framing import header, message_indexes
+from bucketlog.schema_registry.registry_access import RegistryAccess
 from tests.models import order_messages
 from tests.servers.stand_in_registry import (
     NOT_FOUND,

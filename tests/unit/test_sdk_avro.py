@@ -15,10 +15,10 @@ import pytest
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from bucketlog import Avro, SchemaRegistry
-from bucketlog.client.schemas.avro import data_reader, parsed_schema
-from bucketlog.client.schemas.codec import SchemaText
 from bucketlog.client.schemas.display import DisplayFormat
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.schema_registry.avro_parsing import data_reader, parsed_schema
+from bucketlog.schema_registry.codec import SchemaText
 
 
 class Letter(Enum):

@@ -12,8 +12,6 @@ from pydantic import BaseModel
 
 import bucketlog
 from bucketlog import SchemaRegistry, Topic
-from bucketlog.client.schemas import framing
-from bucketlog.client.schemas.registry_errors import registry_error
 from bucketlog.log_format.errors import (
     ConfigurationError,
     IncompatibleSchemaError,
@@ -21,6 +19,8 @@ from bucketlog.log_format.errors import (
     SchemaRegistryError,
     SchemaRegistryUnavailableError,
 )
+from bucketlog.schema_registry import framing
+from bucketlog.schema_registry.registry_errors import registry_error
 from tests.models import order_messages
 
 

@@ -284,10 +284,97 @@ def test_progress_survives_json_and_strangers_are_refused() -> None:
     found = StreamProgress.from_json({"version": 1, "topics": {"a": topic}})
     assert StreamProgress.from_json(found.to_json()) == found
     assert list(found.to_json()["topics"]["a"]["offsets"]) == ["0", "2", "10"]
-    strangers: list[Any] = [{"a": {"0": 1}}, {"version": 2, "topics": {}}, [], "x", None]
+    strangers: list[Any] = [{"a": {"0": "x"}}, {"version": 2, "topics": {}}, [], "x", None, {}]
     for wrong in strangers:
         with pytest.raises(ConfigurationError, match="checkpointLocation"):
             StreamProgress.from_json(wrong)
+
+
+def test_small_batches_wait_for_more_records_or_for_the_longest_delay(
+    folder: Path, log: WrittenLog
+) -> None:
+    query = Query(folder, minOffsetsPerTrigger="20", maxTriggerDelay="1min")
+    assert len(query.trigger()) == 13, "the first batch has all that is there"
+    log.append("a", 0, some_records(19))
+    log.flush()
+    assert query.trigger() == []
+    query.now += 59
+    assert query.trigger() == []
+    query.now += 1
+    assert len(query.trigger()) == 19
+    log.append("a", 1, some_records(20))
+    log.flush()
+    query.now += 1
+    assert len(query.trigger()) == 20
+    assert query.trigger() == []
+
+
+def test_available_now_reads_small_rests(
+    folder: Path, log: WrittenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "_limits", Spark42)
+    query = Query(folder, maxOffsetsPerTrigger="8", minOffsetsPerTrigger="8")
+    reader = query.reader
+    reader.prepareForTriggerAvailableNow()
+    at, limit = reader.initialOffset(), reader.getDefaultReadLimit()
+    while (to := reader.latestOffset(at, limit)) != at:
+        query.read += query.run(at, to)
+        at = to
+    assert len(query.read) == 13
+
+
+@pytest.mark.parametrize(
+    ("delay", "ms"), [("15m", 900_000), ("2min", 120_000), ("500", 500), ("1.5h", 5_400_000)]
+)
+def test_delays_are_written_as_spark_writes_them(delay: str, ms: int) -> None:
+    given = {"path": "/x", "subscribe": "a", "maxTriggerDelay": delay}
+    assert parse_options(given).max_trigger_delay_ms == ms
+
+
+def test_a_least_number_above_the_largest_one_is_refused() -> None:
+    given = {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}
+    with pytest.raises(ConfigurationError, match="minOffsetsPerTrigger 9 is above"):
+        parse_options({"path": "/x", "subscribe": "a", **given})
+
+
+def test_a_query_continues_from_the_checkpoint_of_sparks_kafka_source(
+    folder: Path, log: WrittenLog
+) -> None:
+    query = Query(folder)
+    query.committed = {"a": {"0": 7, "1": 3}}
+    log.append("a", 1, some_records(2))
+    log.flush()
+    query.restart()
+    assert sorted(query.trigger()) == [
+        ("a", 0, 7),
+        ("a", 0, 8),
+        ("a", 0, 9),
+        ("a", 1, 3),
+        ("a", 1, 4),
+    ]
+    query.restart()
+    assert query.trigger() == []
+
+
+def test_the_checkpoint_of_another_log_is_refused(folder: Path, log: WrittenLog) -> None:
+    query = Query(folder)
+    query.committed = {"elsewhere": {"0": 7}}
+    with pytest.raises(ConfigurationError, match="elsewhere"):
+        query.restart()
+    ahead = Query(folder)
+    ahead.committed = {"a": {"0": 99}}
+    with pytest.raises(DataLossError, match="seen it end at 99"):
+        ahead.run({"a": {"0": 9}}, {"a": {"0": 99}})
+
+
+def test_the_isolation_of_sparks_kafka_source_is_known_and_its_other_options_are_not() -> None:
+    given = {"path": "/x", "subscribe": "a", "kafka.isolation.level": "read_uncommitted"}
+    options = parse_options({**given, "kafka.bootstrap.servers": "x:1", "groupIdPrefix": "p"})
+    assert options.isolation == "read_uncommitted"
+    assert options.ignored == ("groupidprefix", "kafka.bootstrap.servers")
+    assert parse_options({**given, "isolation.level": "read_committed"}).isolation == (
+        "read_committed"
+    )
 
 
 def test_ends_make_no_sense_in_a_stream() -> None:

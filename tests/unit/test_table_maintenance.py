@@ -198,15 +198,14 @@ def test_deletes_that_cannot_be_read_are_named(
 
 
 def expire_all(table: MaintainedTable) -> int:
-    return snapshots.expire(
-        table.load, datetime.now(UTC), kept_min=1, random=Random(1), sleep=lambda _: None
-    )
+    rule = snapshots.SnapshotRule(datetime.now(UTC), kept_min=1, kept_max=1_000)
+    return snapshots.expire(table.load, rule, random=Random(1), sleep=lambda _: None)
 
 
 def test_a_rollback_during_the_expiry_keeps_its_rows(
     table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expire, first = snapshots._expire, table.load().metadata.snapshots[0].snapshot_id
+    expire, first = snapshots._commit, table.load().metadata.snapshots[0].snapshot_id
     actions = [lambda: table.load().manage_snapshots().rollback_to_snapshot(first).commit()]
 
     def expired(*arguments: Any) -> None:
@@ -214,7 +213,7 @@ def test_a_rollback_during_the_expiry_keeps_its_rows(
             actions.pop()()
         expire(*arguments)
 
-    monkeypatch.setattr(snapshots, "_expire", expired)
+    monkeypatch.setattr(snapshots, "_commit", expired)
     assert expire_all(table) == BATCHES - 1
     assert len(table.rows()) == 2
 
@@ -222,14 +221,14 @@ def test_a_rollback_during_the_expiry_keeps_its_rows(
 def test_two_expiries_at_once_end_well(
     table: MaintainedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expire = snapshots._expire
+    expire = snapshots._commit
 
     def expired(of: Any, ids: Any) -> None:
-        monkeypatch.setattr(snapshots, "_expire", expire)
+        monkeypatch.setattr(snapshots, "_commit", expire)
         expire(table.load(), ids[:2])
         expire(of, ids)
 
-    monkeypatch.setattr(snapshots, "_expire", expired)
+    monkeypatch.setattr(snapshots, "_commit", expired)
     assert expire_all(table) == BATCHES - 3
     assert len(table.load().metadata.snapshots) == 1
 

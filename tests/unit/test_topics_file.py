@@ -3,11 +3,8 @@
 import pytest
 
 from bucketlog.cli.topic_plan import Action, plan_of, summary
-from bucketlog.cli.topics_file import (
-    FILE_BYTES_MAX,
-    WantedTopic,
-    read_topics,
-)
+from bucketlog.cli.topics_file import WantedTopic, read_topics
+from bucketlog.cli.yaml_document import FILE_BYTES_MAX
 from bucketlog.client.topics import PartitionInfo, TopicDetails
 from bucketlog.log_format.errors import ConfigurationError
 
@@ -74,6 +71,7 @@ topics:
         ("topics:\n  - ? [a]\n    : b\n", 2, "a key must be a word"),
         ("topics: !!python/object:os.system x\n", 1, "list"),
         ("[" * 5000 + "]" * 5000, 1, "nested more than 100 levels deep"),
+        ("topics:\n" + "- a: b\n" * 300_000, 166_667, "more than 500,000 keys and values"),
     ],
 )
 def test_complaints_name_the_line(text: str, line: int, said: str) -> None:

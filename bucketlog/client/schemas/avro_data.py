@@ -16,10 +16,10 @@ from uuid import UUID
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of, unqualified
 from bucketlog.client.schemas.avro_types import Schema
 from bucketlog.client.schemas.record_classes import is_record, members_of
 from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.schema_registry.avro_kinds import ParsedSchema, kind_of, unqualified
 
 Convert: TypeAlias = Callable[[Any], Any]
 

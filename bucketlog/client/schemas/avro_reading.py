@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bucketlog.client.schemas.avro_kinds import ParsedSchema, kind_of, unqualified
 from bucketlog.client.schemas.avro_types import DerivedSchema, Schema
 from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.schema_registry.avro_kinds import ParsedSchema, kind_of, unqualified
 
 _TAKES: Mapping[str, frozenset[str]] = {
     "long": frozenset({"double"}),

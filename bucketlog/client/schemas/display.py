@@ -9,13 +9,13 @@ from typing import Protocol
 from pydantic_core import to_json
 
 from bucketlog.client.lines import JsonText
-from bucketlog.client.schemas.avro import data_reader, parsed_schema
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.framing import HEADER_BYTES, schema_id_of
-from bucketlog.client.schemas.newest_entries import keep_newest
-from bucketlog.client.schemas.protobuf_messages import RegisteredMessages
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.avro_parsing import data_reader, parsed_schema
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.framing import HEADER_BYTES, schema_id_of
+from bucketlog.schema_registry.newest_entries import keep_newest
+from bucketlog.schema_registry.protobuf_messages import RegisteredMessages
 
 READERS_MAX = 1000
 

@@ -4,8 +4,8 @@ import json
 from typing import Generic, TypeVar
 
 from bucketlog.client.formats import JsonFormat
-from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.schema_registry.codec import SchemaText, SchemaType, ValueReader, ValueWriter
 
 T = TypeVar("T")
 

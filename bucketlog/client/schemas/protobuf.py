@@ -1,15 +1,14 @@
 """Protobuf, by generated message classes."""
 
 import base64
-import binascii
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bucketlog.client.formats import type_mismatch
-from bucketlog.client.schemas.codec import SchemaText, SchemaType, ValueReader, ValueWriter
-from bucketlog.client.schemas.framing import message_indexes, read_message_indexes
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.codec import SchemaText, SchemaType, ValueReader, ValueWriter
+from bucketlog.schema_registry.framing import message_indexes, read_message_indexes
+from bucketlog.schema_registry.protobuf_files import file_of, message_names
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -151,7 +150,7 @@ class Protobuf(Generic[M]):
             wanted = _indexes_of(self.declared.DESCRIPTOR)
             names: dict[str, list[int]] = {self.declared.DESCRIPTOR.full_name: wanted}
         else:
-            names = dict(_messages(file))
+            names = dict(message_names(file))
         by_indexes = {tuple(indexes): name for name, indexes in names.items()}
         own, shortcut = self.record_name, by_indexes.get((0,)) == self.record_name
         decode = self.decode
@@ -169,27 +168,6 @@ class Protobuf(Generic[M]):
             return decode(data[begin:])
 
         return read
-
-
-def file_of(schema: SchemaText) -> "FileDescriptorProto | None":
-    """Parse a descriptor in base64. Returns None if the schema is source text."""
-    descriptor_pb2 = needed("google.protobuf.descriptor_pb2", "protobuf")
-    message = needed("google.protobuf.message", "protobuf")
-    try:
-        made: FileDescriptorProto | None = descriptor_pb2.FileDescriptorProto.FromString(
-            base64.b64decode(schema.text, validate=True)
-        )
-    except (binascii.Error, message.DecodeError, ValueError):
-        return None
-    return made
-
-
-def full_name_at(file: "FileDescriptorProto", indexes: Sequence[int]) -> str:
-    """Raises `InvalidDataError`."""
-    for name, there in _messages(file):
-        if there == list(indexes):
-            return name
-    raise InvalidDataError(f"its schema has no message {list(indexes)}")
 
 
 def _schema_of(file: Any) -> SchemaText:
@@ -210,20 +188,8 @@ def _indexes_of(message: Any) -> list[int]:
     return [*_indexes_of(outer), place]
 
 
-def _messages(file: "FileDescriptorProto") -> Iterator[tuple[str, list[int]]]:
-    """Full names, each with its indexes."""
-
-    def within(messages: Any, prefix: str, indexes: list[int]) -> Iterator[tuple[str, list[int]]]:
-        for index, message in enumerate(messages):
-            name = f"{prefix}.{message.name}" if prefix else message.name
-            yield name, [*indexes, index]
-            yield from within(message.nested_type, name, [*indexes, index])
-
-    return within(file.message_type, file.package, [])
-
-
 def _found(file: "FileDescriptorProto", name: str) -> list[int]:
-    for there, indexes in _messages(file):
+    for there, indexes in message_names(file):
         if there == name:
             return indexes
     raise InvalidDataError(

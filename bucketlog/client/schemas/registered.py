@@ -8,10 +8,10 @@ asked of the registry. What is kept is bounded.
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 
-from bucketlog.client.schemas.codec import SchemaCodec, SchemaType, ValueReader, ValueWriter
-from bucketlog.client.schemas.framing import HEADER_BYTES, header, schema_id_of
-from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
+from bucketlog.schema_registry.codec import SchemaCodec, SchemaType, ValueReader, ValueWriter
+from bucketlog.schema_registry.framing import HEADER_BYTES, header, schema_id_of
+from bucketlog.schema_registry.newest_entries import keep_newest
 
 if TYPE_CHECKING:
     from bucketlog.client.schemas.registry import SchemaRegistry

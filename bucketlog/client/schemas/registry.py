@@ -4,29 +4,21 @@ Invariants: answers are cached, failures are not, and the cache is bounded. If t
 of reach, the error is a `SchemaRegistryError`, never an error of the record.
 """
 
-import dataclasses
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from bucketlog.client.schemas.codec import SchemaText, SchemaType
-from bucketlog.client.schemas.newest_entries import keep_newest
 from bucketlog.client.schemas.registered import RegistryFormat
-from bucketlog.client.schemas.registered_schema import (
-    Reference,
-    RegisteredSchema,
-    id_in,
-    referenced,
-    schema_in,
-)
-from bucketlog.client.schemas.registry_connection import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.newest_entries import keep_newest
+from bucketlog.schema_registry.registered_schema import id_in
+from bucketlog.schema_registry.registered_schemas import RegisteredSchemas
+from bucketlog.schema_registry.registry_connection import (
     ANSWER_BYTES_MAX,
     TIMEOUT_S,
     RegistryConnection,
-    clear_caches,
 )
-from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
-from bucketlog.log_format.extras import needed
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -38,9 +30,8 @@ M = TypeVar("M", bound="Message")
 Naming: TypeAlias = Literal["topic", "record", "topic-record"]
 """A subject is <topic>-value (or -key), the record's full name, or <topic>-<full name>."""
 
-SCHEMAS_MAX = 1000
-"""Largest number of cached schemas, and of cached ids."""
-_TYPES: Mapping[str, SchemaType] = {"AVRO": "AVRO", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
+IDS_MAX = 1000
+"""Largest number of cached ids."""
 
 
 class SchemaRegistry:
@@ -108,7 +99,7 @@ class SchemaRegistry:
             config=config,
         )
         self.url = self._connection.url
-        self._schemas: dict[int, SchemaText] = {}
+        self._schemas = RegisteredSchemas(self._connection)
         self._ids: dict[tuple[str, str], int] = {}
         """Ids of registered schemas, by subject and text."""
 
@@ -188,13 +179,7 @@ class SchemaRegistry:
             InvalidDataError: If the registry has no schema of this id.
             SchemaRegistryError: If the registry does not answer.
         """
-        found = self._schemas.get(schema_id)
-        if found is None:
-            found = self._ask(
-                f"asking for schema {schema_id}", lambda client: self._fetch(client, schema_id)
-            )
-            keep_newest(self._schemas, schema_id, found, count_max=SCHEMAS_MAX)
-        return found
+        return self._schemas.schema(schema_id)
 
     def register(self, subject: str, schema: SchemaText) -> int:
         """Return the id of a schema, and register the schema if `auto_register` allows it.
@@ -222,7 +207,7 @@ class SchemaRegistry:
         found = self._ids.get((subject, schema.text))
         if found is None:
             found = self._ask(f"registering the schema of subject {subject!r}", ask)
-            keep_newest(self._ids, (subject, schema.text), found, count_max=SCHEMAS_MAX)
+            keep_newest(self._ids, (subject, schema.text), found, count_max=IDS_MAX)
         return found
 
     def latest(self, subject: str) -> tuple[int, SchemaText]:
@@ -240,7 +225,7 @@ class SchemaRegistry:
 
         def ask(client: "SchemaRegistryClient") -> tuple[int, SchemaText]:
             schema_id = id_in(client.get_latest_version(subject).schema_id)
-            return schema_id, self._fetch(client, schema_id)
+            return schema_id, self._schemas.fetch(client, schema_id)
 
         return self._ask(f"asking for the latest schema of subject {subject!r}", ask)
 
@@ -249,49 +234,6 @@ class SchemaRegistry:
             "leave out use_latest" if self.auto_register else "auto_register=True registers it"
         )
         return self._connection.ask(what, ask, missing=f"register it first; {register}")
-
-    def _fetch(self, client: "SchemaRegistryClient", schema_id: int) -> SchemaText:
-        found = client.get_schema(schema_id)
-        text, kind = found.schema_str, found.schema_type or "AVRO"
-        schema_type = _TYPES.get(kind)
-        if schema_type is None or text is None:
-            raise InvalidDataError(f"schema {schema_id} is {kind}: no format here reads it")
-        if kind == "PROTOBUF":
-            text = self._as_descriptor(
-                client, text, functools.partial(client.get_schema, schema_id, fmt="serialized")
-            )
-        return SchemaText(text, schema_type, self._references(client, schema_in(found.to_dict())))
-
-    def _as_descriptor(
-        self, client: "SchemaRegistryClient", text: str, ask: "Callable[[], Schema]"
-    ) -> str:
-        """Confluent's registry has text and, where asked, the descriptor; others may not."""
-        from bucketlog.client.schemas.protobuf import file_of
-
-        if file_of(SchemaText(text, "PROTOBUF")) is not None:
-            return text
-        registry = needed("confluent_kafka.schema_registry", "registry")
-        clear_caches(client)
-        try:
-            return ask().schema_str or text
-        except registry.SchemaRegistryError:
-            return text
-
-    def _references(
-        self, client: "SchemaRegistryClient", schema: RegisteredSchema
-    ) -> dict[str, str]:
-        """Return texts by name; those of Protobuf as descriptors, if the registry has them."""
-
-        def ask(one: Reference) -> RegisteredSchema:
-            get = functools.partial(_version, client, one.subject, one.version)
-            found = schema_in(get().to_dict())
-            if found.type != "PROTOBUF":
-                return found
-            text = self._as_descriptor(client, found.text, functools.partial(get, "serialized"))
-            return dataclasses.replace(found, text=text)
-
-        found = referenced(schema, ask, characters_max=self._connection.answer_bytes_max)
-        return {one.name: inner.text for one, inner in found}
 
     def _with_imports(self, client: "SchemaRegistryClient", schema: SchemaText) -> "Schema":
         registry = needed("confluent_kafka.schema_registry", "registry")
@@ -304,9 +246,3 @@ class SchemaRegistry:
             references.append(registry.SchemaReference(name, name, version))
         whole: Schema = registry.Schema(schema.text, schema.type, references)
         return whole
-
-
-def _version(
-    client: "SchemaRegistryClient", subject: str, version: int, fmt: str | None = None
-) -> "Schema":
-    return client.get_version(subject, version, True, fmt).schema

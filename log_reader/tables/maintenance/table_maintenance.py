@@ -24,22 +24,28 @@ from bucketlog.log_reader.tables.maintenance.small_files import (
     RewriteRule,
     SmallFiles,
 )
-from bucketlog.log_reader.tables.maintenance.snapshots import expire, expired_snapshots
+from bucketlog.log_reader.tables.maintenance.snapshots import (
+    SnapshotRule,
+    expire,
+    expired_snapshots,
+)
 from bucketlog.log_reader.tables.rows import BATCH, DEAD_LETTERS
 from bucketlog.log_reader.tables.table_target import TableName
 
+SNAPSHOTS_MIN = 10
 _BEGIN = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRules:
-    """Snapshots older than `snapshot_age` expire, but the newest `snapshots_min` stay. Orphans
-    older than `orphan_age` are deleted."""
+    """Snapshots older than `snapshot_age` expire, but the newest `snapshots_min` stay. No more than
+    `snapshots_max` stay, however young they are. Orphans older than `orphan_age` are deleted."""
 
     rewrite: RewriteRule = field(default_factory=RewriteRule)
     snapshot_age: timedelta = timedelta(days=7)
     orphan_age: timedelta = timedelta(days=3)
-    snapshots_min: int = 10
+    snapshots_min: int = SNAPSHOTS_MIN
+    snapshots_max: int = 10_000
 
 
 class MaintenanceReport(NamedTuple):
@@ -89,12 +95,13 @@ class TableMaintenance:
         check_may_delete(load())
         small = SmallFiles(load, rules.rewrite, random=self.random, sleep=self.sleep)
         counts = RewriteCounts(before=sum(map(len, small.groups()))) if dry_run else small.rewrite()
-        now, kept_min = self.now(), rules.snapshots_min
+        now = self.now()
         before = _earlier(now, rules.snapshot_age)
+        rule = SnapshotRule(before, rules.snapshots_min, rules.snapshots_max)
         if dry_run:
-            old = len(expired_snapshots(load().metadata, before, kept_min=kept_min))
+            old = len(expired_snapshots(load().metadata, rule))
         else:
-            old = expire(load, before, kept_min=kept_min, random=self.random, sleep=self.sleep)
+            old = expire(load, rule, random=self.random, sleep=self.sleep)
         found = orphans(
             load,
             rows,

@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketlog.client.schemas.avro_kinds import ParsedSchema
-from bucketlog.ingesting.registry_formats.columns import (
+from bucketlog.log_reader.tables.registry_formats.columns import (
     INSTANT,
     MICROSECONDS,
     MILLISECONDS,
@@ -19,6 +18,7 @@ from bucketlog.ingesting.registry_formats.columns import (
     table_fields,
     union_type,
 )
+from bucketlog.schema_registry.avro_kinds import ParsedSchema
 
 DECIMAL_DIGITS_MAX = 38
 _SIMPLE: Mapping[str, pa.DataType] = {

@@ -11,16 +11,6 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from bucketlog.client.schemas.avro import data_reader, parsed_schema
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.framing import HEADER_BYTES, schema_id_of
-from bucketlog.client.schemas.newest_entries import keep_newest
-from bucketlog.client.schemas.protobuf_messages import RegisteredMessages
-from bucketlog.client.schemas.registry_access import RegistryAccess
-from bucketlog.ingesting.registry_formats.avro_columns import avro_fields
-from bucketlog.ingesting.registry_formats.columns import merged
-from bucketlog.ingesting.registry_formats.json_schema_columns import json_schema_fields
-from bucketlog.ingesting.registry_formats.protobuf_columns import MessageValues, message_fields
 from bucketlog.log_format.errors import (
     BucketlogError,
     ConfigurationError,
@@ -30,7 +20,20 @@ from bucketlog.log_format.errors import (
 from bucketlog.log_reader.tables.conversions import Convert, TimeRules, converter
 from bucketlog.log_reader.tables.json_text import BadValueError, parse_object
 from bucketlog.log_reader.tables.native_values import native_simple
+from bucketlog.log_reader.tables.registry_formats.avro_columns import avro_fields
+from bucketlog.log_reader.tables.registry_formats.columns import merged
+from bucketlog.log_reader.tables.registry_formats.json_schema_columns import json_schema_fields
+from bucketlog.log_reader.tables.registry_formats.protobuf_columns import (
+    MessageValues,
+    message_fields,
+)
 from bucketlog.log_reader.tables.value_format import ReadValue
+from bucketlog.schema_registry.avro_parsing import data_reader, parsed_schema
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.framing import HEADER_BYTES, schema_id_of
+from bucketlog.schema_registry.newest_entries import keep_newest
+from bucketlog.schema_registry.protobuf_messages import RegisteredMessages
+from bucketlog.schema_registry.registry_access import RegistryAccess
 
 READERS_MAX = 1_000
 VERSIONS_MAX = 1_000
@@ -93,7 +96,7 @@ class RegistryColumns:
                 remedy="give the subjects of the topics with --subject, or the fields with "
                 "--schema",
             )
-        registry = access.registry()
+        registry = access.schemas()
 
         def fields() -> Iterator[pa.Schema]:
             for schema_id, name in versions.items():
@@ -128,7 +131,7 @@ class _Reader:
 
     def __init__(self, values: RegistryValues) -> None:
         self._values = values
-        self._registry = values.access.registry()
+        self._registry = values.access.schemas()
         self._read: dict[int, Callable[[bytes, int], _Fields]] = {}
         self._refused: dict[int, str] = {}
         """Why the values of a schema cannot be read. Schemas of records were registered before."""

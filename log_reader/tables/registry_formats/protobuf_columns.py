@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pyarrow as pa
 
-from bucketlog.ingesting.registry_formats.columns import (
+from bucketlog.log_format.extras import needed
+from bucketlog.log_reader.tables.json_text import BadValueError
+from bucketlog.log_reader.tables.registry_formats.columns import (
     INSTANT,
     FieldCount,
     inner_path,
@@ -19,8 +21,6 @@ from bucketlog.ingesting.registry_formats.columns import (
     structure,
     table_fields,
 )
-from bucketlog.log_format.extras import needed
-from bucketlog.log_reader.tables.json_text import BadValueError
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bucketlog.client.schemas.codec import SchemaText
-from bucketlog.client.schemas.framing import read_message_indexes
-from bucketlog.client.schemas.protobuf import file_of, full_name_at
 from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.codec import SchemaText
+from bucketlog.schema_registry.framing import read_message_indexes
+from bucketlog.schema_registry.protobuf_files import file_of, full_name_at
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
-from bucketlog.client.schemas.avro_kinds import ParsedSchema, all_nodes
 from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.avro_kinds import ParsedSchema, all_nodes
 
 _ReadLogical: TypeAlias = Callable[[Any, Mapping[str, Any], object], Any]
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
-from bucketlog.client.schemas.codec import SchemaType
-from bucketlog.client.schemas.registered_schema import (
+from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.schema_registry.codec import SchemaType
+from bucketlog.schema_registry.registered_schema import (
     Reference,
     RegisteredSchema,
     fields_in,
@@ -21,8 +22,7 @@ from bucketlog.client.schemas.registered_schema import (
     text_in,
     version_in,
 )
-from bucketlog.client.schemas.registry_connection import RegistryConnection
-from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.schema_registry.registry_connection import RegistryConnection
 
 Version: TypeAlias = int | Literal["latest"]
 LATEST: Literal["latest"] = "latest"

@@ -11,10 +11,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
-from bucketlog.client.schemas.registry_errors import is_absent, public, registry_error
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.extras import needed
+from bucketlog.schema_registry.registry_errors import is_absent, public, registry_error
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -32,6 +33,15 @@ _RETRY_WAIT_MS = 200
 _NOT_THEIR_API = (OSError, ValueError, AttributeError, TypeError, KeyError, RecursionError)
 """Errors of the client for an answer that does not come from a registry."""
 _UNENCODED = "identity"
+
+
+def _is_http(url: str) -> bool:
+    """Return whether the URL has the scheme http or https, a host, and no invalid port."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port or the brackets of an IPv6 address are invalid
+        return False
 
 
 class RegistryConnection:
@@ -57,7 +67,7 @@ class RegistryConnection:
                 "no URL of a schema registry",
                 remedy=f"SchemaRegistry('http://localhost:8081'), or set {URL_VARIABLE}",
             )
-        if not all(one.strip().startswith(("http://", "https://")) for one in url.split(",")):
+        if not all(_is_http(one.strip()) for one in url.split(",")):
             raise ConfigurationError(
                 f"{public(url)!r} is not a URL of a schema registry",
                 remedy="as in http://localhost:8081",

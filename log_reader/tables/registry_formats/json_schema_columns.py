@@ -12,7 +12,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from bucketlog.ingesting.registry_formats.columns import (
+from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_reader.tables.registry_formats.columns import (
     INSTANT,
     FieldCount,
     inner_path,
@@ -22,7 +23,6 @@ from bucketlog.ingesting.registry_formats.columns import (
     table_fields,
     union_type,
 )
-from bucketlog.log_format.errors import InvalidDataError
 
 _SIMPLE: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),

@@ -1,0 +1,1 @@
+"""A schema registry: the connection, subjects and schemas, and the decoding of framed values."""
