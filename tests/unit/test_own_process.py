@@ -36,12 +36,13 @@ def test_the_figures_return_and_the_environment_does_not() -> None:
     assert "LEFT_BY_A_PROOF" not in os.environ
 
 
-def test_an_error_is_named() -> None:
+def test_an_error_ends_the_process_and_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> Figures:
         raise ValueError("no such figure")
 
-    with pytest.raises(RuntimeError, match="ValueError: no such figure"):
+    with pytest.raises(RuntimeError, match="ended with exit code 1"):
         in_own_process(work)
+    assert "ValueError: no such figure" in capfd.readouterr().err
 
 
 def test_the_end_of_the_process_is_an_error() -> None:
