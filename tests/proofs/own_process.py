@@ -5,6 +5,7 @@ in the process of an earlier proof could fail by that proof's leftovers.
 """
 
 import multiprocessing
+import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
@@ -12,6 +13,8 @@ from tests.proofs.shortfall import Figures
 
 _FORKED = multiprocessing.get_context("fork")
 """Without a new import of all proofs, which takes seconds."""
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
+"""Signals that wait while the process is started: later, they end the process, too."""
 
 
 def in_own_process(work: Callable[[], Figures]) -> Figures:
@@ -24,9 +27,11 @@ def in_own_process(work: Callable[[], Figures]) -> Figures:
     """
     receiving, sending = _FORKED.Pipe(duplex=False)
     child = _FORKED.Process(target=_send_result, args=(work, sending))
+    signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
     child.start()
-    sending.close()
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTIONS)
+        sending.close()
         figures: Figures = receiving.recv()
     except EOFError:
         child.join()
@@ -43,4 +48,5 @@ def in_own_process(work: Callable[[], Figures]) -> Figures:
 
 
 def _send_result(work: Callable[[], Figures], sending: Connection) -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTIONS)
     sending.send(work())
