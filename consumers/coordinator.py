@@ -52,7 +52,7 @@ from bucketlog.consumers.modern_messages import ModernDescription
 from bucketlog.log_format.errors import InvalidDataError, SequencerError, SequencerUnavailableError
 from bucketlog.log_format.model import WallClock
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
-from bucketlog.metadata.sequencer.requests import GroupTakeover
+from bucketlog.metadata.sequencer.stored_groups import GroupTakeover
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from bucketlog.consumers.group_forms import CLASSIC, AnyState
 from bucketlog.consumers.group_limit import GroupLimit
 from bucketlog.consumers.group_messages import GroupState
 from bucketlog.log_format.errors import SequencerUnavailableError, TooManyGroupsError
-from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover, Position
+from bucketlog.metadata.sequencer.requests import Position
+from bucketlog.metadata.sequencer.stored_groups import GroupRow, GroupTakeover
 
 
 class GroupStore(Protocol):

@@ -9,7 +9,7 @@ write, as long as another broker serves.
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 
 from bucketlog.log_format.errors import ClusterInUseError, SequencerError
@@ -19,12 +19,13 @@ from bucketlog.metadata.sequencer.live_brokers import (
     PLAINTEXT_LISTENER,
     BrokerAddress,
     LiveBroker,
-    LiveBrokers,
     NodeIdConflict,
 )
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.lifeline import Lifeline
+from bucketlog.stateless_broker.remembered_members import RememberedMembers
 from bucketlog.stateless_broker.roles import by_preference, deal, weight
+from bucketlog.stateless_broker.withdrawal import Withdrawal, WithdrawalLimits, WriteState
 
 logger = logging.getLogger(__name__)
 
@@ -83,16 +84,14 @@ class Membership:
         """Number of changes after which other brokers may lead."""
         self._is_sealed_off = False
         """Whether this broker does not reach the sequencer, but others have sealed its chain."""
-        self._withdrawn: str | None = None
-        """Why this broker has given its roles to the others; None: it keeps them."""
-        self._given_up_writer: WriterId | None = None
-        self._differs_since: float | None = None
-        """The time since which `_withdrawn` and the broker's health disagree (event loop's
-        time)."""
+        self._withdrawal = Withdrawal(
+            WithdrawalLimits(timeouts.withdrawal_ms, timeouts.session_ms, timeouts.session_ms)
+        )
         self._members: tuple[LiveBroker, ...] = ()
-        self._forgotten: dict[LiveBroker, float] = {}
-        """Members that the server does not know yet after it lost its state, and until when they
-        remain members (event loop's time)."""
+        self._remembered = RememberedMembers(keep_s=timeouts.role_ms / 1000)
+        self._ahead: tuple[LiveBroker, ...] = ()
+        """Brokers in an epoch that this broker cannot join, because the epoch is on another
+        Redis."""
         self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
         self._clock = (0, 0.0)
@@ -122,6 +121,8 @@ class Membership:
     @property
     def serving(self) -> tuple[LiveBroker, ...]:
         """Brokers to which clients are sent."""
+        if self._ahead:
+            return self._ahead
         gone = self._me if self._is_sealed_off else None
         serving = tuple(one for one in self._members if one.serves and one != gone)
         return serving or (self.me,)
@@ -146,8 +147,28 @@ class Membership:
         if self._heard_at <= silent_since and not self._is_sealed_off:
             self._seal_off(True)
 
+    def note_left_behind(self, incarnations: Collection[str]) -> None:
+        """Note that this broker waits, because others, with these incarnations, work in an epoch on
+        another Redis. Those of them that were members have its roles until it has joined an epoch.
+        Heartbeats do not end this, because the server here still answers them."""
+        found = self._remembered.serving(incarnations)
+        if found != self._ahead:
+            ids = ", ".join(str(one.node_id) for one in found) or "none that is known here"
+            logger.warning("brokers work in an epoch on another Redis: %s", ids)
+            self._ahead = found
+            self._move_roles()
+
+    def note_joined(self) -> None:
+        """Note that this broker has joined an epoch."""
+        if self._ahead:
+            self._ahead = ()
+            self._move_roles()
+
     def _seal_off(self, is_so: bool) -> None:
         self._is_sealed_off = is_so
+        self._move_roles()
+
+    def _move_roles(self) -> None:
         self._coordinators.clear()
         self._note_roles()
         self._notify()
@@ -155,8 +176,10 @@ class Membership:
     def _note_roles(self) -> None:
         self.role_changes += 1
         others_serve = any(one.serves for one in self._members if one != self._me)
-        has_no_role = self._is_sealed_off or (self._withdrawn is not None and not self.me.serves)
-        self.is_withdrawn = has_no_role and others_serve
+        has_no_role = self._is_sealed_off or (
+            self._withdrawal.reason is not None and not self.me.serves
+        )
+        self.is_withdrawn = bool(self._ahead) or (has_no_role and others_serve)
         self.has_handed_over = self._has_left or self.is_withdrawn
 
     def leaders(
@@ -290,36 +313,17 @@ class Membership:
         self._hurry.clear()
 
     def _withdraw_or_return(self) -> None:
-        """Give this broker's roles up, or take them back. One broker always keeps its roles,
-        because clients need a broker to ask."""
-        now, reason = asyncio.get_running_loop().time(), self._health.cannot_write
-        if (reason is None) is (self._withdrawn is None):
-            self._differs_since = None
-            if self._withdrawn is not None and self._is_first_of_none_that_serves():
-                logger.warning("no broker can write: this one takes its roles back")
-                self._withdrawn, self._given_up_writer = None, None
-            return
-        if self._differs_since is None:
-            self._differs_since = now
-        lasts_ms = (now - self._differs_since) * 1000
-        if reason is None:
-            if lasts_ms >= self._timeouts.session_ms:
-                logger.info("this broker can write again, and takes roles again")
-                self._withdrawn, self._given_up_writer = None, None
-            return
-        others = any(member.serves for member in self._members if member != self._me)
-        patience_ms = self._timeouts.withdrawal_ms
-        if self._health.is_between_epochs:  # usually, the others cannot write either
-            patience_ms = max(patience_ms, self._timeouts.session_ms)
-        if lasts_ms >= patience_ms and others and self._serves:
-            logger.warning("this broker gives its roles to the others: %s", reason)
-            self._withdrawn, self._given_up_writer = reason, self.writer
-
-    def _is_first_of_none_that_serves(self) -> bool:
-        """Return whether no broker serves, and this one has the lowest id. Two brokers may have
-        withdrawn at the same time, each because the other served."""
-        serves = any(member.serves for member in self._members)
-        return not serves and self.me.node_id == min(one.node_id for one in self._members)
+        others_serve = any(one.serves for one in self._members if one != self._me)
+        none_serves = not any(one.serves for one in self._members)
+        first = min(one.node_id for one in self._members)
+        writing = WriteState(
+            reason=self._health.cannot_write,
+            is_between_epochs=self._health.is_between_epochs,
+            has_substitute=others_serve and self._serves,
+            is_needed=none_serves and self.me.node_id == first,
+            writer=self.writer,
+        )
+        self._withdrawal.decide(writing, asyncio.get_running_loop().time())
 
     async def heartbeat(self) -> NodeIdConflict | None:
         """Join or stay. A node id that was given is asked for again, in case Redis was wiped, as
@@ -341,8 +345,9 @@ class Membership:
             writer=self.writer,
             session_timeout_ms=self._timeouts.session_ms,
             role_timeout_ms=self._timeouts.role_ms,
-            serves=self._serves and self._withdrawn is None,
-            gives_up_writer=self.writer is not None and self.writer == self._given_up_writer,
+            serves=self._serves and self._withdrawal.reason is None,
+            gives_up_writer=self.writer is not None
+            and self.writer == self._withdrawal.given_up_writer,
             lifeline_grace_ms=self._timeouts.lifeline_grace_ms,
         )
         if isinstance(answer, NodeIdConflict):
@@ -355,33 +360,15 @@ class Membership:
         self._clock = answer.now_ms, asyncio.get_running_loop().time()
         if self._is_sealed_off:
             self._seal_off(False)
-        members = self._with_forgotten(answer)
+        members = self._remembered.with_lost(answer, self._members, self._clock[1])
         if members != self._members:
             names = ", ".join(str(member.node_id) for member in members)
             logger.info("the cluster's brokers are %s", names)
             self._members = members
-            self._coordinators.clear()
             self._me = next(m for m in answer.members if m.node_id == answer.node_id)
-            self._note_roles()
-            self._notify()
+            self._remembered.note(members)
+            self._move_roles()
         return None
-
-    def _with_forgotten(self, answer: LiveBrokers) -> tuple[LiveBroker, ...]:
-        """The members, including those that the server has lost and that had no time yet to send a
-        heartbeat. Clients forget a broker that is missing from one Metadata response. librdkafka
-        may then wait for this broker forever."""
-        now = asyncio.get_running_loop().time()
-        if self._me is not None and not answer.was_known:
-            until = now + self._timeouts.role_ms / 1000
-            self._forgotten = {one: until for one in self._members if one != self._me}
-        ids = {one.node_id for one in answer.members}
-        incarnations = {one.incarnation for one in answer.members}
-        self._forgotten = {
-            one: until
-            for one, until in self._forgotten.items()
-            if now < until and one.node_id not in ids and one.incarnation not in incarnations
-        }
-        return tuple(sorted((*answer.members, *self._forgotten), key=lambda one: one.node_id))
 
     async def leave(self) -> None:
         await self._sequencer.leave(self.me.node_id, self.incarnation)

@@ -14,8 +14,8 @@ from bucketlog.log_format.errors import (
 )
 from bucketlog.metadata.sequencer.redis_errors import LOST_REMEDY, raise_lost
 from bucketlog.metadata.sequencer.redis_server import ScriptRunner
-from bucketlog.metadata.sequencer.requests import GroupRow, GroupTakeover
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
+from bucketlog.metadata.sequencer.stored_groups import GroupRow, GroupTakeover
 
 NO_TERM = 0
 """The term of a group that was forgotten while entries of it were open."""

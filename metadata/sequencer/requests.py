@@ -57,6 +57,20 @@ class BatchStatus(StrEnum):
     MISPLACED = "misplaced"
 
 
+AGAINST_PRODUCERS = (
+    BatchStatus.OUT_OF_ORDER,
+    BatchStatus.UNKNOWN_PRODUCER,
+    BatchStatus.UNASSIGNED_PRODUCER,
+    BatchStatus.FENCED,
+    BatchStatus.UNKNOWN_TRANSACTIONAL_ID,
+    BatchStatus.ABORTABLE,
+    BatchStatus.INVALID_STATE,
+    BatchStatus.PREPARED,
+    BatchStatus.REUSED_SEQUENCE,
+)
+"""Answers about producers that an older sequencer may get wrong."""
+
+
 class FactStatus(StrEnum):
     """NOT_COORDINATOR: another broker has taken the group since.
 
@@ -78,6 +92,17 @@ class FactStatus(StrEnum):
     INVALID_STATE = "invalid_state"
     PREPARED = "prepared"
     TOO_MANY = "too_many"
+
+
+FINAL = (
+    FactStatus.DONE,
+    FactStatus.UNKNOWN_TRANSACTIONAL_ID,
+    FactStatus.FENCED,
+    FactStatus.ABORTABLE,
+    FactStatus.INVALID_STATE,
+    FactStatus.PREPARED,
+)
+"""Answers about transactional ids that an older sequencer may get wrong."""
 
 
 class PublishStatus(StrEnum):
@@ -228,6 +253,14 @@ class Reservation:
     fact_statuses: Sequence[FactStatus]
     changes: Mapping[int, TransactionChange] = field(default_factory=dict)
 
+    @property
+    def holds_against_producers(self) -> bool:
+        """Whether the sequencer reports an error of a producer, or a final state of its
+        transaction."""
+        return any(
+            answer.status in AGAINST_PRODUCERS for row in self.batches for answer in row
+        ) or any(status in FINAL for status in self.fact_statuses)
+
 
 class ServerIdentity(NamedTuple):
     """Identity of a server and of its data. `run_id` alone is not enough (commit protocol,
@@ -247,30 +280,6 @@ class VisibleSegment(NamedTuple):
     ticket: Ticket
     footer: bytes
     object_size_bytes: int
-
-
-class GroupTakeover(NamedTuple):
-    """The term of a group that this broker has taken. Only under `term` can the group be stored and
-    its offsets committed.
-
-    `revision` (0 at first) and `snapshot` are what was last stored. `open_tickets`: entries of
-    earlier coordinators that are neither visible nor void; until `Position.open_tickets` has none
-    of them, the group's offsets may still move."""
-
-    term: int
-    revision: int
-    snapshot: bytes | None
-    open_tickets: frozenset[int]
-
-
-class GroupRow(NamedTuple):
-    """A group as it was last stored; `owner` is the incarnation that took it. State and protocol
-    type are '' where nothing was stored."""
-
-    group: str
-    state: str
-    protocol_type: str
-    owner: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.epoch_work import EpochWork
 from bucketlog.stateless_broker.assembly.routes import make_routes
 from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, Joiner, VisibleLog
+from bucketlog.stateless_broker.handlers.produce import LED_BY_OTHERS
 from bucketlog.stateless_broker.health import BrokerPart
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.produce.unsettled import UnsettledWork, final_positions
@@ -42,6 +43,7 @@ class Epochs:
         self._leaving = False
         self._health = broker.supervision.health
         self._health.on_stop(self._refuse)
+        broker.cluster.membership.on_change(self._send_clients_away)
 
     @property
     def work(self) -> EpochWork:
@@ -189,6 +191,12 @@ class Epochs:
             self.work.epoch,
             len(held.segments),
         )
+
+    def _send_clients_away(self) -> None:
+        """If this broker has withdrawn, answer all Produce requests, also those that wait for the
+        next epoch: clients retry at other brokers."""
+        if self._broker.cluster.membership.is_withdrawn:
+            self._broker.log.intake.deadlines.give_up_all(LED_BY_OTHERS)
 
     def _refuse(self) -> None:
         """Refuse all held work, because writing is stopped for good."""

@@ -125,7 +125,7 @@ def make_routes(
             *shares.apis(partition_reads, list_offsets),
             *(log.apis(transactions) if transactions is not None else ()),
         ],
-        produce=_produce_handler(broker, end),
+        produce=_produce_handler(broker),
         fetch=_fetch_handler(broker, groups, partition_reads),
         features=served_features(transactions=settings.transactions),
         quotas=broker.log.quotas,
@@ -247,9 +247,9 @@ def _change_apis(
     ]
 
 
-def _produce_handler(broker: BrokerParts, end: EpochEnd) -> ProduceHandler:
+def _produce_handler(broker: BrokerParts) -> ProduceHandler:
     settings, supervisor = broker.settings, broker.supervision.supervisor
-    handler = ProduceHandler(
+    return ProduceHandler(
         view=broker.log.view,
         validation=broker.validation,
         intake=broker.log.intake,
@@ -271,8 +271,6 @@ def _produce_handler(broker: BrokerParts, end: EpochEnd) -> ProduceHandler:
             ),
         ),
     )
-    end.on_end(broker.cluster.membership.on_change(handler.roles_moved))
-    return handler
 
 
 def _partition_reads(broker: BrokerParts, tier_objects: TierObjects) -> PartitionReads:

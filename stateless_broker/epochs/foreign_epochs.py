@@ -6,6 +6,7 @@ side, and `takeover` decides. A broker that appears on both sides counts where i
 """
 
 import asyncio
+from collections.abc import Collection
 
 from bucketlog.log_format.model import WallClock
 from bucketlog.stateless_broker.epochs.activation import Claim
@@ -29,6 +30,9 @@ class ForeignEpochs:
         self._takeover = takeover
         self._membership = membership
         self._now_ms = now_ms
+        self.ahead: Collection[str] = ()
+        """The incarnations of the brokers in the epoch that was judged last, if it is active and
+        its server is not gone."""
 
     async def reason_to_wait(
         self, claim: Claim, left: int, *, is_gone: bool = False, is_alone: bool = False
@@ -51,6 +55,7 @@ class ForeignEpochs:
             members.difference_update(set(signs.incarnations.values()) - {me})
         quiet_ms = self._now_ms() - signs.newest_ms
         found = ForeignEpoch(claim.epoch, left, len(members), len(there), signs, quiet_ms, is_gone)
+        self.ahead = there if signs.is_active and not is_gone else set()
         return self._takeover.reason_to_wait(found, asyncio.get_running_loop().time())
 
     def note_claim(self, follows: int) -> None:

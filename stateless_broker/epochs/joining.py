@@ -191,6 +191,7 @@ class Joiner:
                 continue
             if joined is not None:
                 await self._servers.settle()
+                self._membership.note_joined()
                 return joined
         raise ClusterInUseError(
             f"no epoch stayed active in {TRIES} tries: {last}",
@@ -296,7 +297,10 @@ class Joiner:
             return None
         if not claim.is_for(turn.server):
             is_gone = self._servers.is_claimed_gone
-            return await self._foreign.reason_to_wait(claim, turn.above, is_gone=is_gone)
+            reason = await self._foreign.reason_to_wait(claim, turn.above, is_gone=is_gone)
+            if reason is not None and await self._sequencer.identity() == turn.server:
+                self._membership.note_left_behind(self._foreign.ahead)
+            return reason
         is_own = claim.claimed_by == self._membership.incarnation
         if turn.lost_here or is_late or is_own or not self._membership.lives(claim.claimed_by):
             return None

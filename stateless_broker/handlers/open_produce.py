@@ -1,7 +1,5 @@
-"""Unanswered Produce requests: their outcomes, deadlines and responses."""
+"""Unanswered Produce requests: their outcomes and responses."""
 
-import asyncio
-import math
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +13,7 @@ from bucketlog.stateless_broker.network.apis import RequestHeader
 from bucketlog.stateless_broker.network.dispatch import response_header
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import Turns
-from bucketlog.stateless_broker.produce.intake import BatchOutcome
+from bucketlog.stateless_broker.produce.intake import TIMED_OUT, BatchOutcome, TimedCall
 from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
 
 WITH_LOG_START = (
@@ -40,8 +38,6 @@ DROPPED_AT_ONCE = 50
 """Number of partitions of a large request that one step frees."""
 TOPIC_CHARS_KEPT = 249
 """The longest topic name in Kafka. Refusals for longer names are not remembered."""
-TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
-_STEP_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class OpenProduce:
         self._outcomes: list[BatchOutcome | None] = [None] * len(wire.partitions)
         self._times = [-1] * len(wire.partitions)
         self._wanted = len(wire.partitions)
-        self._due: set[OpenProduce] | None = None
+        self._due: set[TimedCall] | None = None
 
     @property
     def answered(self) -> bool:
@@ -102,7 +98,7 @@ class OpenProduce:
     def version(self) -> int:
         return self._header.api_version
 
-    def wait_among(self, due: "set[OpenProduce]") -> None:
+    def wait_among(self, due: set[TimedCall]) -> None:
         """Stay in `due` until the request is answered."""
         if self._answer is not None:
             self._due = due
@@ -225,35 +221,3 @@ def _dropped(partitions: list[produce.ProducePartitionData]) -> Iterator[int]:
     while partitions:
         del partitions[-DROPPED_AT_ONCE:]
         yield DROPPED_AT_ONCE
-
-
-class Deadlines:
-    """Answers requests after their deadline, up to `_STEP_S` late. All requests of a step share one
-    timer, which costs less than a timer for each request. Calls `given_up` afterwards."""
-
-    def __init__(self, given_up: Callable[[], None]) -> None:
-        self._given_up = given_up
-        self._due: dict[int, set[OpenProduce]] = {}
-
-    def add(self, call: OpenProduce, timeout_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        step = math.ceil((loop.time() + timeout_ms / 1000) / _STEP_S)
-        due = self._due.get(step)
-        if due is None:
-            due = self._due[step] = set()
-            loop.call_at(step * _STEP_S, self._expire, step)
-        call.wait_among(due)
-
-    def _expire(self, step: int) -> None:
-        self._give_up(self._due.pop(step), TIMED_OUT)
-
-    def give_up_all(self, outcome: BatchOutcome) -> None:
-        """Answer all requests now."""
-        for due in list(self._due.values()):
-            self._give_up(due, outcome)
-
-    def _give_up(self, due: set[OpenProduce], outcome: BatchOutcome) -> None:
-        if due:
-            for call in list(due):
-                call.give_up(outcome)
-            self._given_up()

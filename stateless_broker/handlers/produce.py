@@ -40,17 +40,17 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
     UncheckedBatch,
     Verdict,
 )
-from bucketlog.stateless_broker.handlers.open_produce import (
-    TIMED_OUT,
-    Deadlines,
-    OpenProduce,
-    SlicedWork,
-)
+from bucketlog.stateless_broker.handlers.open_produce import OpenProduce, SlicedWork
 from bucketlog.stateless_broker.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import Slices
-from bucketlog.stateless_broker.produce.intake import BatchOutcome, Intake, PendingBatch
+from bucketlog.stateless_broker.produce.intake import (
+    TIMED_OUT,
+    BatchOutcome,
+    Intake,
+    PendingBatch,
+)
 
 ACKS_ALL = -1
 ACKS_ALLOWED = (ACKS_ALL, 0, 1)
@@ -67,7 +67,7 @@ INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
 """The outcome for a topic of Kafka's own. Clients do not retry its error."""
 NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
 _ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
-_LED_BY_OTHERS = BatchOutcome(
+LED_BY_OTHERS = BatchOutcome(
     ErrorCode.not_leader_or_follower, -1, "this broker is stopping or cannot write: use another one"
 )
 _OF_OTHERS = BatchOutcome(
@@ -101,7 +101,7 @@ class ProduceHandler:
         self._validation = validation
         self._commit = intake.add
         self._refused = intake.refused
-        self._deadlines = Deadlines(intake.given_up)
+        self._deadlines = intake.deadlines
         self._membership = membership
         self._limits = limits
         self._topic_defaults = topic_defaults
@@ -189,11 +189,6 @@ class ProduceHandler:
             timeout_ms = min(max(wire.timeout_ms, 0), timeout_ms)
         self._deadlines.add(call, timeout_ms)
 
-    def roles_moved(self) -> None:
-        """Answer all requests if this broker has withdrawn: clients retry at other brokers."""
-        if self._membership.is_withdrawn:
-            self._deadlines.give_up_all(_LED_BY_OTHERS)
-
     def _name_of(self, topic_id: TopicId) -> str:
         topic = self._view.topic_by_id(topic_id)
         return "" if topic is None else topic.name
@@ -220,7 +215,7 @@ class ProduceHandler:
                 ErrorCode.invalid_request, -1, "the transactional id is empty or too long"
             )
         if self._membership.has_handed_over:
-            return _LED_BY_OTHERS
+            return LED_BY_OTHERS
         return None
 
     def _is_id(self, transactional_id: str) -> bool:

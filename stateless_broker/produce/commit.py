@@ -42,7 +42,6 @@ from bucketlog.stateless_broker.produce.commit_steps import (
 from bucketlog.stateless_broker.produce.intake import (
     Intake,
     PendingBatch,
-    holds_against_producers,
 )
 from bucketlog.stateless_broker.produce.pending_facts import PendingFact, settle_refused
 from bucketlog.stateless_broker.produce.refusals import refused
@@ -261,7 +260,7 @@ class Committer:
         try:
             reservation = await self._steps.reserve(flush, segment)
             self._durations.reserve.add(self._now_s() - asked_at)
-            is_newest = not holds_against_producers(reservation) or await self._is_newest()
+            is_newest = not reservation.holds_against_producers or await self._is_newest()
         except WriterFencedError as error:
             self._lose(chain, str(error))
             self._take_back(flush)

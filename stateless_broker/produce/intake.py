@@ -10,6 +10,7 @@ would not retry.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,14 +23,13 @@ from bucketlog.log_format.batch import BatchHeader, RefusedRecord
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry, TopicIdPartition
 from bucketlog.metadata.facts import Fact, encode_fact
-from bucketlog.metadata.sequencer.requests import BatchStatus, FactStatus, Reservation, WantedFact
+from bucketlog.metadata.sequencer.requests import FactStatus, WantedFact
 from bucketlog.metadata.sequencer.transaction_requests import (
     BatchTransaction,
     WantedTransactionEntry,
 )
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.produce.pending_facts import (
-    FINAL,
     PendingFact,
     TransactionOutcome,
     take_facts,
@@ -37,17 +37,7 @@ from bucketlog.stateless_broker.produce.pending_facts import (
 from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
 from bucketlog.stateless_broker.produce.step_durations import StepDurations
 
-AGAINST_PRODUCERS = (
-    BatchStatus.OUT_OF_ORDER,
-    BatchStatus.UNKNOWN_PRODUCER,
-    BatchStatus.UNASSIGNED_PRODUCER,
-    BatchStatus.FENCED,
-    BatchStatus.UNKNOWN_TRANSACTIONAL_ID,
-    BatchStatus.ABORTABLE,
-    BatchStatus.INVALID_STATE,
-    BatchStatus.PREPARED,
-    BatchStatus.REUSED_SEQUENCE,
-)
+_STEP_S = 0.05
 
 
 class BatchOutcome(NamedTuple):
@@ -64,12 +54,7 @@ class BatchOutcome(NamedTuple):
         return cls(ErrorCode.not_enough_replicas, -1, reason)
 
 
-def holds_against_producers(reservation: Reservation) -> bool:
-    """Return whether the sequencer reports an error of a producer, or a final state of its
-    transaction."""
-    return any(
-        answer.status in AGAINST_PRODUCERS for row in reservation.batches for answer in row
-    ) or any(status in FINAL for status in reservation.fact_statuses)
+TIMED_OUT = BatchOutcome(ErrorCode.request_timed_out, -1)
 
 
 class ProduceCall(Protocol):
@@ -82,6 +67,50 @@ class ProduceCall(Protocol):
         ...
 
     def settle(self, row: int, outcome: BatchOutcome) -> None: ...
+
+
+class TimedCall(Protocol):
+    """A request with a deadline."""
+
+    def wait_among(self, due: "set[TimedCall]") -> None:
+        """Stay in `due` until the request is answered."""
+        ...
+
+    def give_up(self, outcome: BatchOutcome) -> None:
+        """Answer now, with `outcome` for the unsettled batches."""
+        ...
+
+
+class AnswerDeadlines:
+    """Answers requests after their deadline, up to `_STEP_S` late. All requests of a step share one
+    timer, which costs less than a timer for each request. Calls `given_up` afterwards."""
+
+    def __init__(self, given_up: Callable[[], None]) -> None:
+        self._given_up = given_up
+        self._due: dict[int, set[TimedCall]] = {}
+
+    def add(self, call: TimedCall, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        step = math.ceil((loop.time() + timeout_ms / 1000) / _STEP_S)
+        due = self._due.get(step)
+        if due is None:
+            due = self._due[step] = set()
+            loop.call_at(step * _STEP_S, self._expire, step)
+        call.wait_among(due)
+
+    def _expire(self, step: int) -> None:
+        self._give_up(self._due.pop(step), TIMED_OUT)
+
+    def give_up_all(self, outcome: BatchOutcome) -> None:
+        """Answer all requests now."""
+        for due in list(self._due.values()):
+            self._give_up(due, outcome)
+
+    def _give_up(self, due: set[TimedCall], outcome: BatchOutcome) -> None:
+        if due:
+            for call in list(due):
+                call.give_up(outcome)
+            self._given_up()
 
 
 @dataclass(slots=True)
@@ -193,7 +222,7 @@ class ProduceBuffer:
             batch = self._batches.popleft()
             self.waiting_bytes -= len(batch.data)
             if batch.call.answered:
-                batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
+                batch.settle(TIMED_OUT)
                 continue
             taken += len(batch.data)
             batches.append(batch)
@@ -214,7 +243,7 @@ class ProduceBuffer:
         for batch in self._batches:
             if batch.call.answered:
                 self.waiting_bytes -= len(batch.data)
-                batch.settle(BatchOutcome(ErrorCode.request_timed_out, -1))
+                batch.settle(TIMED_OUT)
             else:
                 kept.append(batch)
         self._batches = kept
@@ -260,6 +289,7 @@ class Intake:
         self.now_s = now_s
         self.full = asyncio.Event()
         self.refused = RefusedBatches()
+        self.deadlines = AnswerDeadlines(self.given_up)
         self._health = health
         self._flush_bytes = flush_bytes
         self._flush_batches_max = flush_batches_max

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from bucketlog.log_format.errors import SequencerError
 from bucketlog.log_format.model import FactEntry
 from bucketlog.metadata.sequencer.requests import (
+    FINAL,
     FactStatus,
     Reservation,
     WantedFact,
@@ -26,15 +27,6 @@ from bucketlog.metadata.sequencer.transaction_requests import (
     WantedTransactionOffsets,
 )
 
-FINAL = (
-    FactStatus.DONE,
-    FactStatus.UNKNOWN_TRANSACTIONAL_ID,
-    FactStatus.FENCED,
-    FactStatus.ABORTABLE,
-    FactStatus.INVALID_STATE,
-    FactStatus.PREPARED,
-)
-"""Answers about transactional ids that an older sequencer may get wrong."""
 TRANSACTION_ENTRIES_MAX = 500
 """Limit of the entries of transactional ids in a flush: each takes up to a millisecond of Redis."""
 

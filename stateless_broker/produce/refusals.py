@@ -6,12 +6,8 @@ begins a new producer epoch are reported only if the fault is the producer's own
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.metadata.sequencer.requests import BatchAnswer, BatchStatus
-from bucketlog.stateless_broker.produce.intake import (
-    AGAINST_PRODUCERS,
-    BatchOutcome,
-    PendingBatch,
-)
+from bucketlog.metadata.sequencer.requests import AGAINST_PRODUCERS, BatchAnswer, BatchStatus
+from bucketlog.stateless_broker.produce.intake import BatchOutcome, PendingBatch
 from bucketlog.stateless_broker.produce.refused_batches import RefusedBatches
 
 REFUSALS: dict[BatchStatus, tuple[ErrorCode, str]] = {

@@ -17,7 +17,7 @@ from bucketlog.metadata.facts import (
     encode_fact,
 )
 from bucketlog.metadata.sequencer.client import Sequencer
-from bucketlog.metadata.sequencer.requests import FactStatus
+from bucketlog.metadata.sequencer.requests import FINAL, FactStatus
 from bucketlog.metadata.sequencer.transaction_requests import (
     ANY_SERIAL,
     LAST_EPOCH,
@@ -35,7 +35,7 @@ from bucketlog.metadata.sequencer.transaction_requests import (
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.produce.loop_pauses import LoopPauses
-from bucketlog.stateless_broker.produce.pending_facts import FINAL, TransactionOutcome
+from bucketlog.stateless_broker.produce.pending_facts import TransactionOutcome
 from bucketlog.stateless_broker.produce.producer_ids import ProducerIds
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
 from bucketlog.stateless_broker.produce.transaction_entries import stand_in

@@ -7,11 +7,10 @@ from bucketlog.log_format.errors import SequencerError, TooManyGroupsError
 from bucketlog.log_format.model import Ticket
 from bucketlog.metadata.sequencer.requests import (
     FactStatus,
-    GroupRow,
-    GroupTakeover,
     PublishStatus,
     WantedGroupEntry,
 )
+from bucketlog.metadata.sequencer.stored_groups import GroupRow, GroupTakeover
 from tests.servers.sequencing import Sequencing, plain, produced
 
 OK, NOT_COORDINATOR = FactStatus.OK, FactStatus.NOT_COORDINATOR

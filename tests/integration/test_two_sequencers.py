@@ -10,13 +10,15 @@ from kio.schema.errors import ErrorCode
 from bucketlog.metadata.sequencer.scripts import SequencerVerb as Ask
 from bucketlog.tiered_storage import keys
 from tests.rigs.broker_rig import Rig, create_topic, end_of, outcome, produce, send, until
-from tests.rigs.several_brokers import Brokers, stored
+from tests.rigs.several_brokers import Brokers, fetch, stored
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import Way
 
 NONE = ErrorCode.none
 PATIENT = {"takeover_quiet_ms": 600_000}
 """A moment without writes is no reason to take an epoch from another Redis."""
+SHORT_SESSIONS = {"session_timeout_ms": 1000, "heartbeat_interval_ms": 50}
+NEVER_MS = 1_000_000
 
 
 @pytest.fixture
@@ -71,6 +73,35 @@ async def test_a_broker_that_was_left_behind_leaves_the_log_alone_and_follows_in
         assert await outcome(late) == (NONE, 3)
     assert {rig.epoch for rig in (left, *new)} == {2}
     assert await stored(left) == [(0, b"new"), (1, b"new"), (2, b"new"), (3, b"late")]
+
+
+async def test_a_broker_that_was_left_behind_sends_its_clients_to_the_others(
+    brokers: Brokers, valkey: OwnValkey, elsewhere: OwnValkey, tmp_path: Path
+) -> None:
+    """Its heartbeats are answered, by a Redis that no longer knows the others."""
+    ways = [Way(valkey.path, tmp_path / name) for name in ("way.sock", "others.sock")]
+    with ways[0] as way, ways[1] as way_of_others:
+        brokers.by(tmp_path / "way.sock")
+        left = await brokers.start(**PATIENT, **SHORT_SESSIONS)
+        await create_topic(left, "t", 1)
+        brokers.by(tmp_path / "others.sock")
+        others = [await brokers.start(**SHORT_SESSIONS) for _ in range(2)]
+        ids = [rig.membership.me.node_id for rig in others]
+        await until(lambda: len(left.membership.serving) == 3)
+        way_of_others.lead_to(elsewhere.path)
+        await until(lambda: all(is_in(rig, 2) for rig in others))
+        error, _ = await outcome(send(left, b"late", timeout=NEVER_MS))
+        assert error is ErrorCode.not_leader_or_follower
+        await until(lambda: left.membership.members == (left.membership.me,))
+        assert [one.node_id for one in left.membership.serving] == ids
+        assert (await outcome(send(left, b"later")))[0] is ErrorCode.not_leader_or_follower
+        assert (await fetch(left, 0)).error_code is ErrorCode.not_leader_or_follower
+        assert await produce(others[0], b"late") == (NONE, 0)
+        assert brokers.claims() == 2
+        way.lead_to(elsewhere.path)
+        await until(lambda: is_in(left, 2) and len(left.membership.serving) == 3)
+        assert await produce(left, b"again") == (NONE, 1)
+    assert await stored(left) == [(0, b"late"), (1, b"again")]
 
 
 async def test_answers_of_two_servers_are_not_put_together(

@@ -13,7 +13,6 @@ from bucketlog.metadata.sequencer.requests import (
     BatchAnswer,
     BatchStatus,
     FactStatus,
-    GroupTakeover,
     WantedBatch,
     WantedFact,
     WantedGroupEntry,
@@ -22,6 +21,7 @@ from bucketlog.metadata.sequencer.requests import (
     WantedTierEntry,
     WantedTopicChange,
 )
+from bucketlog.metadata.sequencer.stored_groups import GroupTakeover
 
 SEQUENCES = 2**31
 DUPLICATES_KEPT = 5

@@ -22,7 +22,7 @@ from bucketlog.metadata.sequencer.live_brokers import (
     broker_address,
 )
 from bucketlog.metadata.sequencer.live_brokers import LiveBrokers as Answer
-from bucketlog.stateless_broker.health import BrokerPart, Health
+from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.membership import (
     Membership,
     MembershipTimeouts,
@@ -212,17 +212,6 @@ async def test_who_had_no_time_to_join_a_server_that_was_wiped_remains_a_member(
     assert now == [0, 2], "somebody else had its node id"
 
 
-async def test_who_does_not_join_a_server_that_was_wiped_is_a_member_for_a_while() -> None:
-    membership, sequencer = await membership_of(0, member(0), member(1), session_timeout_ms=50)
-    sequencer.answer = Answer(0, (member(0),), NOW_MS, was_known=False)
-    await membership.heartbeat()
-    assert membership.members == (member(0), member(1))
-    sequencer.answer = Answer(0, (member(0),), NOW_MS)
-    beating = asyncio.create_task(membership.run(1))
-    await until(lambda: membership.members == (member(0),))
-    beating.cancel()
-
-
 async def test_an_incarnation_changes_no_leader() -> None:
     membership, sequencer = await membership_of(0, member(0), member(1))
     before = leaders(membership)
@@ -382,15 +371,28 @@ async def test_whoever_misses_a_lifeline_asks_again_soon() -> None:
     beating.cancel()
 
 
-async def test_a_broker_keeps_its_roles_while_all_join_the_next_epoch() -> None:
-    """The others cannot write either, so clients would be sent back and forth."""
-    membership, sequencer = await membership_of(0, member(0), member(1), session_timeout_ms=60_000)
-    await membership.serve()
-    sequencer.health.epoch_began(1)
-    sequencer.health.epoch_ended("the sequencer's server is gone")
-    for _ in range(3):
-        membership._withdraw_or_return()
-    assert membership._withdrawn is None
-    sequencer.health.degrade(BrokerPart.BUCKET, "it stalls")
-    membership._withdraw_or_return()
-    assert membership._withdrawn is not None
+async def test_a_broker_that_was_left_behind_names_the_brokers_of_the_other_epoch() -> None:
+    """Its own Redis answers its heartbeats, and no longer lists the others."""
+    membership, sequencer = await membership_of(0, member(0), member(1), member(2, serves=False))
+    moved: list[bool] = []
+    membership.on_change(lambda: moved.append(membership.is_withdrawn))
+    sequencer.answer = Answer(0, (member(0),), NOW_MS)
+    await membership.heartbeat()
+    assert membership.serving == (member(0),)
+    ahead = {"incarnation 1", "incarnation 2", "a broker that was never a member"}
+    for _ in range(2):
+        membership.note_left_behind(ahead)
+        await membership.heartbeat()
+    assert membership.serving == (member(1),)
+    assert membership.coordinator_of("g") == member(1)
+    assert membership.has_handed_over
+    membership.note_joined()
+    assert membership.serving == (member(0),)
+    assert moved == [False, True, False]
+
+
+async def test_a_broker_that_knows_no_broker_of_the_other_epoch_keeps_its_roles() -> None:
+    membership, _ = await membership_of(0, member(0))
+    membership.note_left_behind({"a broker that was never a member"})
+    assert membership.serving == (member(0),)
+    assert not membership.has_handed_over
