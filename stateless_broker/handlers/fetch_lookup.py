@@ -44,20 +44,30 @@ class FetchLookup:
     async def look_up(self, planned: PlannedPartitions, request: Request) -> None:
         """Plan those of the wanted partitions that are not planned yet."""
         start = len(planned)
-        await self._add(planned, request)
-        if any(part.is_beyond for _, part in planned.rows(range(start, len(planned)))):
-            caught_up = await self._catch_up()
-            planned.forget_from(start)
-            await self._add(planned, request)
-            for row, part in planned.rows(range(start, len(planned))):
-                if part.is_beyond and not caught_up:
-                    planned.fail(row, ErrorCode.offset_not_available)
+        if not await self._add(planned, request):
+            return
+        has_caught_up = await self._catch_up()
+        planned.forget_from(start)
+        for row in await self._add(planned, request):
+            if not has_caught_up:
+                planned.fail(row, ErrorCode.offset_not_available)
 
-    async def _add(self, planned: PlannedPartitions, request: Request) -> None:
-        slices = Slices(self._turns)
+    async def _add(self, planned: PlannedPartitions, request: Request) -> list[int]:
+        """Return the rows whose fetch offset was above the high watermark when they were looked up.
+        The view may have advanced since then, but their errors remain."""
+        slices, beyond = Slices(self._turns), []
         for row in range(len(planned), len(planned.wanted)):
-            planned.add(*self._look_up(planned.wanted[row], request))
+            wanted = planned.wanted[row]
+            error, log = self._look_up(wanted, request)
+            planned.add(error, log)
+            if (
+                error is ErrorCode.offset_out_of_range
+                and log is not None
+                and wanted.fetch_offset > log.high_watermark
+            ):
+                beyond.append(row)
             await slices.spend(1)
+        return beyond
 
     def _look_up(
         self, wanted: fetch.FetchedPartition, request: Request

@@ -45,11 +45,6 @@ class PlannedPartition(NamedTuple):
             return 0
         return self.log.readable_end(committed_only=self.committed_only)
 
-    @property
-    def is_beyond(self) -> bool:
-        """Whether the fetch offset is above the view's high watermark."""
-        return self.log is not None and self.fetch_offset > self.log.high_watermark
-
     def aborted_in(self, offset: int, stretch: Stretch) -> Sequence[AbortedTransaction]:
         """The aborted transactions in the stretch, which begins at or after `offset`. The view must
         not have changed since the stretch was taken."""
