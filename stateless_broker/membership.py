@@ -127,6 +127,17 @@ class Membership:
         serving = tuple(one for one in self._members if one.serves and one != gone)
         return serving or (self.me,)
 
+    @property
+    def listed(self) -> tuple[LiveBroker, ...]:
+        """Brokers that answer clients: those of `serving`, and those that have withdrawn. Clients
+        forget a broker that is missing from one Metadata response. librdkafka may then wait for
+        this broker when it is a coordinator again."""
+        found = {one.node_id: one for one in self._members if one.has_withdrawn}
+        if self.is_withdrawn and not self._has_left:
+            found[self.me.node_id] = self.me
+        found |= {one.node_id: one for one in self.serving}
+        return tuple(found[node_id] for node_id in sorted(found))
+
     def serving_on(self, listener: str) -> tuple[LiveBroker, ...]:
         """Brokers of `serving` that clients of the listener can reach. As in Kafka, brokers without
         the listener are left out."""
@@ -346,6 +357,7 @@ class Membership:
             session_timeout_ms=self._timeouts.session_ms,
             role_timeout_ms=self._timeouts.role_ms,
             serves=self._serves and self._withdrawal.reason is None,
+            has_withdrawn=self._serves and self._withdrawal.reason is not None,
             gives_up_writer=self.writer is not None
             and self.writer == self._withdrawal.given_up_writer,
             lifeline_grace_ms=self._timeouts.lifeline_grace_ms,

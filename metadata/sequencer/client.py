@@ -116,6 +116,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         session_timeout_ms: int,
         role_timeout_ms: int,
         serves: bool,
+        has_withdrawn: bool = False,
         gives_up_writer: bool = False,
         lifeline_grace_ms: int = 0,
     ) -> LiveBrokers | NodeIdConflict:
@@ -132,7 +133,7 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
             ormsgpack.packb((address.host, address.port, address.zone)),
             writer or "",
             session_timeout_ms,
-            int(serves),
+            2 if has_withdrawn else int(serves),
             role_timeout_ms,
             int(gives_up_writer),
             lifeline_grace_ms,

@@ -41,12 +41,14 @@ def broker_address(listeners: Sequence[ListenerAddress], zone: str) -> BrokerAdd
 
 class LiveBroker(NamedTuple):
     """A live broker. It `serves` once it listens, until it begins to leave or is silent for so
-    long that clients had better go elsewhere."""
+    long that clients had better go elsewhere. A broker that `has_withdrawn` has given its roles to
+    the others, and still answers clients."""
 
     node_id: int
     incarnation: str
     serves: bool
     address: BrokerAddress
+    has_withdrawn: bool = False
 
 
 def live_broker(
@@ -57,10 +59,12 @@ def live_broker(
     port: int,
     zone: str,
     listeners: Sequence[tuple[str, str, int]],
+    has_withdrawn: bool,
 ) -> LiveBroker:
     """A row of the answer of `lua/heartbeat.lua`."""
     named = tuple(ListenerAddress(*each) for each in listeners)
-    return LiveBroker(node_id, incarnation, serves, BrokerAddress(host, port, zone, named))
+    address = BrokerAddress(host, port, zone, named)
+    return LiveBroker(node_id, incarnation, serves, address, has_withdrawn)
 
 
 class LiveBrokers(NamedTuple):

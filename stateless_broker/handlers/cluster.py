@@ -42,7 +42,7 @@ class ClusterHandler:
                 "rack": member.address.zone or None,
                 "is_fenced": False,
             }
-            for member in self._membership.serving_on(listener)
+            for member in self._membership.listed
             if (at := member.address.of(listener)) is not None
         ]
         asks = message.include_cluster_authorized_operations

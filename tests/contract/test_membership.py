@@ -39,6 +39,7 @@ async def beat(
     writer: WriterId | None = None,
     *,
     serves: bool = True,
+    has_withdrawn: bool = False,
     at: BrokerAddress | None = None,
 ) -> LiveBrokers | NodeIdConflict:
     answer = await fresh.sequencer.heartbeat(
@@ -49,6 +50,7 @@ async def beat(
         session_timeout_ms=TIMEOUT_MS,
         role_timeout_ms=ROLE_TIMEOUT_MS,
         serves=serves,
+        has_withdrawn=has_withdrawn,
     )
     if isinstance(answer, NodeIdConflict):
         return answer
@@ -101,6 +103,21 @@ async def test_whether_a_broker_serves_is_told_to_all(fresh: Sequencing) -> None
     assert serving(silent) == ["b"]
     assert isinstance(silent, LiveBrokers)
     assert len(silent.members) == 2
+
+
+async def test_whether_a_broker_has_withdrawn_is_told_to_all_while_it_is_heard(
+    fresh: Sequencing,
+) -> None:
+    def states(answer: LiveBrokers | NodeIdConflict) -> list[tuple[bool, bool]]:
+        assert isinstance(answer, LiveBrokers)
+        return [(member.serves, member.has_withdrawn) for member in answer.members]
+
+    await beat(fresh, "a", 0, serves=False, has_withdrawn=True)
+    assert states(await beat(fresh, "b", 1)) == [(False, True), (True, False)]
+    fresh.now_ms += ROLE_TIMEOUT_MS
+    assert states(await beat(fresh, "b", 1)) == [(False, False), (True, False)]
+    await beat(fresh, "a", 0)
+    assert states(await beat(fresh, "b", 1)) == [(True, False), (True, False)]
 
 
 async def test_the_lowest_free_node_id_is_given_and_kept(fresh: Sequencing) -> None:

@@ -57,6 +57,15 @@ def serving(rig: Rig) -> list[int]:
     return [member.node_id for member in rig.membership.serving]
 
 
+async def brokers_and_leaders(rig: Rig) -> tuple[set[int], set[int]]:
+    """The brokers of a Metadata response, and the leaders of a topic."""
+    answer = await rig.call(
+        ApiKey.METADATA, 7, topics=[{"name": "t"}], allow_auto_topic_creation=False
+    )
+    leaders = {part.leader_id for part in answer.topics[0].partitions}
+    return {each.node_id for each in answer.brokers}, leaders
+
+
 async def listed(rig: Rig, version: int, timestamp: int = LATEST) -> tuple[ErrorCode, int]:
     rows = [{"partition_index": 0, "timestamp": timestamp}]
     topics = [{"name": "t", "partitions": rows}]
@@ -78,6 +87,8 @@ async def test_a_broker_whose_puts_stall_gives_its_roles_and_its_chain_to_the_ot
     error, _ = await outcome(stuck)
     assert error is ErrorCode.not_leader_or_follower
     await until(lambda: serving(a) == serving(b) == [b.membership.me.node_id])
+    for rig in (a, b):  # a client that forgets a broker may not find it again as a coordinator
+        assert await brokers_and_leaders(rig) == ({0, 1}, {b.membership.me.node_id})
     # The client retries at the other broker, which does not wait for the first.
     again = await produce(b, b"stuck", producer_id=7, producer_epoch=0, base_sequence=0)
     assert again[0] is NONE

@@ -61,7 +61,11 @@ class Desk:
             membership=cast(
                 Any,
                 SimpleNamespace(
-                    serving_on=lambda _: (), cluster_id="c", controller=lambda _: me, members=()
+                    serving_on=lambda _: (),
+                    listed=(),
+                    cluster_id="c",
+                    controller=lambda _: me,
+                    members=(),
                 ),
             ),
             changes=changes,

@@ -167,6 +167,12 @@ async def test_clients_are_sent_to_those_that_serve() -> None:
     groups = {membership.coordinator_of(f"g{number}").node_id for number in range(PARTITIONS)}
     assert groups == {0, 2}
     assert membership.lives(late.incarnation)
+    assert set(membership.listed) == {member(0), others[1]}
+    withdrawn = late._replace(has_withdrawn=True)
+    sequencer.answer = Answer(0, (member(0), withdrawn, others[1]), NOW_MS)
+    await membership.heartbeat()
+    assert membership.serving == (member(0), others[1])
+    assert set(membership.listed) == {member(0), withdrawn, others[1]}
     sequencer.answer = Answer(0, (member(0), *others), NOW_MS)
     await membership.heartbeat()
     assert set(leaders(membership, "y")) == {0, 1, 2}
@@ -384,15 +390,9 @@ async def test_a_broker_that_was_left_behind_names_the_brokers_of_the_other_epoc
         membership.note_left_behind(ahead)
         await membership.heartbeat()
     assert membership.serving == (member(1),)
+    assert membership.listed == (member(0), member(1))
     assert membership.coordinator_of("g") == member(1)
     assert membership.has_handed_over
     membership.note_joined()
     assert membership.serving == (member(0),)
     assert moved == [False, True, False]
-
-
-async def test_a_broker_that_knows_no_broker_of_the_other_epoch_keeps_its_roles() -> None:
-    membership, _ = await membership_of(0, member(0))
-    membership.note_left_behind({"a broker that was never a member"})
-    assert membership.serving == (member(0),)
-    assert not membership.has_handed_over
