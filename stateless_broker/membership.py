@@ -75,7 +75,7 @@ class Membership:
         self._me: LiveBroker | None = None
         self._serves = False
         self.is_withdrawn = False
-        """Whether this broker cannot write, and others know this and serve its clients."""
+        """Whether this broker cannot write, and others serve its clients."""
         self.has_handed_over = False
         """Whether the others have taken over this broker's clients, because it has withdrawn or is
         leaving. Answers to requests then say that other brokers lead."""
@@ -90,7 +90,7 @@ class Membership:
         self._members: tuple[LiveBroker, ...] = ()
         self._remembered = RememberedMembers(keep_s=timeouts.role_ms / 1000)
         self._ahead: tuple[LiveBroker, ...] = ()
-        """Brokers in an epoch that this broker cannot join, because the epoch is on another
+        """The brokers that have this broker's roles while it waits for an epoch on another
         Redis."""
         self._coordinators: dict[str, LiveBroker] = {}
         self._heard_at = float("-inf")
@@ -130,8 +130,8 @@ class Membership:
     @property
     def listed(self) -> tuple[LiveBroker, ...]:
         """Brokers that answer clients: those of `serving`, and those that have withdrawn. Clients
-        forget a broker that is missing from one Metadata response. librdkafka may then wait for
-        this broker when it is a coordinator again."""
+        forget a broker that is missing from one Metadata response. When this broker is a
+        coordinator again, librdkafka may wait for seconds."""
         found = {one.node_id: one for one in self._members if one.has_withdrawn}
         if self.is_withdrawn and not self._has_left:
             found[self.me.node_id] = self.me
@@ -159,13 +159,17 @@ class Membership:
             self._seal_off(True)
 
     def note_left_behind(self, incarnations: Collection[str]) -> None:
-        """Note that this broker waits, because others, with these incarnations, work in an epoch on
-        another Redis. Those of them that were members have its roles until it has joined an epoch.
-        Heartbeats do not end this, because the server here still answers them."""
+        """Note that this broker waits, because brokers with these incarnations work in an epoch on
+        another Redis. Remembered members among these brokers have this broker's roles until it has
+        joined an epoch. An answered heartbeat does not return the roles, because this broker's
+        Redis still answers."""
         found = self._remembered.serving(incarnations)
         if found != self._ahead:
-            ids = ", ".join(str(one.node_id) for one in found) or "none that is known here"
-            logger.warning("brokers work in an epoch on another Redis: %s", ids)
+            ids = ", ".join(str(one.node_id) for one in found) or "none"
+            logger.warning(
+                "this broker waits for an epoch on another Redis; brokers that have its roles: %s",
+                ids,
+            )
             self._ahead = found
             self._move_roles()
 

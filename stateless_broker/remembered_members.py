@@ -1,4 +1,4 @@
-"""The members that a broker remembers although its Redis does not list them.
+"""Members that a broker remembers although its Redis does not list them.
 
 Pure: the time is passed in.
 """
@@ -8,27 +8,30 @@ from collections.abc import Collection
 from bucketlog.metadata.sequencer.live_brokers import LiveBroker, LiveBrokers
 
 KNOWN_MAX = 1000
+"""Limit of the node ids whose last member is remembered."""
 
 
 class RememberedMembers:
-    """`keep_s` is how long members are kept that a server has lost."""
+    """Members that the server has lost remain members for `keep_s` seconds."""
 
     def __init__(self, keep_s: float) -> None:
         self._keep_s = keep_s
         self._lost: dict[LiveBroker, float] = {}
-        """Members that the server does not know yet after it lost its state, and until when they
-        remain members."""
+        """Members that the server does not know yet after it lost its state. The value is the time
+        until which the member remains."""
         self._known: dict[int, LiveBroker] = {}
-        """The last member with each node id. The oldest comes first."""
+        """The member that was seen last with each node id. The member that was noted longest ago
+        comes first."""
 
     def with_lost(
         self, answer: LiveBrokers, members: Collection[LiveBroker], now_s: float
     ) -> tuple[LiveBroker, ...]:
-        """Return the members of an answer, and those of `members` that the server has lost and that
-        had no time yet to send a heartbeat. Clients forget a broker that is missing from one
-        Metadata response. librdkafka may then wait for this broker forever.
+        """Return the members of an answer, and lost members. A member is lost if the server has
+        lost its state, and the member had no time yet to send a heartbeat. Lost members remain,
+        because clients forget a broker that is missing from one Metadata response. librdkafka may
+        then wait for this broker forever.
 
-        `members` are those of the last answer, or none if this is the first. `now_s` is
+        `members` has the last result; it is empty before the first answer. `now_s` is
         monotonic."""
         if members and not answer.was_known:
             until = now_s + self._keep_s
@@ -43,7 +46,7 @@ class RememberedMembers:
         return tuple(sorted((*answer.members, *self._lost), key=lambda one: one.node_id))
 
     def note(self, members: Collection[LiveBroker]) -> None:
-        """Remember the members."""
+        """Remember the members. Beyond `KNOWN_MAX`, the members noted longest ago are forgotten."""
         for one in members:
             self._known.pop(one.node_id, None)
             self._known[one.node_id] = one
@@ -51,8 +54,8 @@ class RememberedMembers:
             del self._known[next(iter(self._known))]
 
     def serving(self, incarnations: Collection[str]) -> tuple[LiveBroker, ...]:
-        """Return those of the brokers with these incarnations that served when they were seen
-        last."""
+        """Return the remembered members with these incarnations that served when they were last
+        noted."""
         found = [
             one for one in self._known.values() if one.incarnation in incarnations and one.serves
         ]

@@ -13,8 +13,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WithdrawalLimits:
-    """A broker that cannot write for `withdrawal_ms` withdraws; between two epochs, after
-    `between_epochs_ms`. It returns when writing has worked for `return_ms`."""
+    """A broker that cannot write for `withdrawal_ms` withdraws. Between two epochs, it withdraws
+    after the longer of `withdrawal_ms` and `between_epochs_ms`. It returns when writing has worked
+    for `return_ms`."""
 
     withdrawal_ms: int
     between_epochs_ms: int
@@ -23,37 +24,39 @@ class WithdrawalLimits:
 
 @dataclass(frozen=True, slots=True)
 class WriteState:
-    """Whether a broker can write. `reason` says why not; None if it can."""
+    """Whether a broker can write, and which brokers serve. `reason` says why the broker cannot
+    write; None if it can."""
 
     reason: str | None
     is_between_epochs: bool
     has_substitute: bool
-    """Whether this broker serves, and another one does, too."""
+    """Whether another broker serves, and this broker is neither starting nor leaving."""
     is_needed: bool
-    """Whether no broker serves, and this one has to. Two brokers may have withdrawn at the same
-    time, each because the other served."""
+    """Whether no broker serves, and this broker has the lowest node id. Two brokers may have
+    withdrawn at the same time, each because the other served."""
     writer: WriterId | None
 
 
 class Withdrawal:
-    """The state of this broker. One broker always keeps its roles, because clients need a broker to
-    ask."""
+    """Whether this broker has withdrawn. One broker always keeps its roles, so that clients have a
+    broker to ask."""
 
     def __init__(self, limits: WithdrawalLimits) -> None:
         self._limits = limits
         self.reason: str | None = None
-        """Why this broker has given its roles to the others; None: it keeps them."""
+        """Why this broker has given its roles to the others; None if it keeps its roles."""
         self.given_up_writer: WriterId | None = None
-        """The writer whose chain the others may close."""
+        """The writer whose chain the others may close; None if they may close no chain."""
         self._differs_since_s: float | None = None
-        """The time since which `reason` and the broker's health disagree."""
+        """The time since which `reason` and the broker's health disagree; None if they agree."""
 
     def decide(self, found: WriteState, now_s: float) -> None:
-        """Give this broker's roles up, or take them back. `now_s` is monotonic."""
+        """Decide whether this broker gives its roles up, takes them back, or changes nothing.
+        `now_s` is monotonic."""
         if (found.reason is None) is (self.reason is None):
             self._differs_since_s = None
             if self.reason is not None and found.is_needed:
-                logger.warning("no broker can write: this one takes its roles back")
+                logger.warning("no broker serves clients: this broker takes its roles back")
                 self._become(None, None)
             return
         if self._differs_since_s is None:
@@ -61,14 +64,16 @@ class Withdrawal:
         lasts_ms = (now_s - self._differs_since_s) * 1000
         if found.reason is None:
             if lasts_ms >= self._limits.return_ms:
-                logger.info("this broker can write again, and takes roles again")
+                logger.info("this broker can write again, and takes its roles back")
                 self._become(None, None)
             return
         patience_ms = self._limits.withdrawal_ms
         if found.is_between_epochs:  # usually, the others cannot write either
             patience_ms = max(patience_ms, self._limits.between_epochs_ms)
         if lasts_ms >= patience_ms and found.has_substitute:
-            logger.warning("this broker gives its roles to the others: %s", found.reason)
+            logger.warning(
+                "this broker cannot write, and gives its roles to the others: %s", found.reason
+            )
             self._become(found.reason, found.writer)
 
     def _become(self, reason: str | None, writer: WriterId | None) -> None:

@@ -121,9 +121,10 @@ class Sequencer(GroupVerbs, TransactionVerbs, TransactionListing):
         lifeline_grace_ms: int = 0,
     ) -> LiveBrokers | NodeIdConflict:
         """Join or stay, and report that `writer` lives, or that others should close its chain
-        (`gives_up_writer`). Without a node id, a new broker gets the lowest free one, and a known
-        broker keeps its own. Other brokers whose lifeline is missing for `lifeline_grace_ms`
-        are dead (0: never). Works while no epoch is active."""
+        (`gives_up_writer`). `has_withdrawn`: the broker does not serve, but still answers clients.
+        Without a node id, a new broker gets the lowest free node id, and a known broker keeps its
+        node id. Other brokers whose lifeline is missing for `lifeline_grace_ms` are dead (0:
+        never). Works while no epoch is active."""
         now_ms = await self._asked_ms()
         status, *rest = await self._run(
             SequencerVerb.HEARTBEAT,

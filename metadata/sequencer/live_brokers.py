@@ -40,9 +40,9 @@ def broker_address(listeners: Sequence[ListenerAddress], zone: str) -> BrokerAdd
 
 
 class LiveBroker(NamedTuple):
-    """A live broker. It `serves` once it listens, until it begins to leave or is silent for so
-    long that clients had better go elsewhere. A broker that `has_withdrawn` has given its roles to
-    the others, and still answers clients."""
+    """A live broker. It `serves` once it listens, until it withdraws, begins to leave, or is silent
+    for the role timeout. A broker that `has_withdrawn` has given its roles to the others, and still
+    answers clients."""
 
     node_id: int
     incarnation: str

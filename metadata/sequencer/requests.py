@@ -68,7 +68,8 @@ AGAINST_PRODUCERS = (
     BatchStatus.PREPARED,
     BatchStatus.REUSED_SEQUENCE,
 )
-"""Answers about producers that an older sequencer may get wrong."""
+"""Errors of producers. The sequencer of an older epoch may report such an error wrongly, because it
+does not know the producer's later writes."""
 
 
 class FactStatus(StrEnum):
@@ -102,7 +103,8 @@ FINAL = (
     FactStatus.INVALID_STATE,
     FactStatus.PREPARED,
 )
-"""Answers about transactional ids that an older sequencer may get wrong."""
+"""Final answers for entries of transactional ids. The sequencer of an older epoch may give such an
+answer wrongly, because it does not know the id's later entries."""
 
 
 class PublishStatus(StrEnum):
@@ -255,8 +257,8 @@ class Reservation:
 
     @property
     def holds_against_producers(self) -> bool:
-        """Whether the sequencer reports an error of a producer, or a final state of its
-        transaction."""
+        """Whether an answer is an error of a producer, or final for an entry of a transactional
+        id. Such an answer counts only if the epoch is the newest."""
         return any(
             answer.status in AGAINST_PRODUCERS for row in self.batches for answer in row
         ) or any(status in FINAL for status in self.fact_statuses)

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 
 class GroupTakeover(NamedTuple):
-    """The term of a group that this broker has taken. Only under `term` can the group be stored and
-    its offsets committed.
+    """The term of a group that this broker has taken. The broker stores the group and commits its
+    offsets only under `term`.
 
-    `revision` (0 at first) and `snapshot` are what was last stored. `open_tickets`: entries of
-    earlier coordinators that are neither visible nor void; until `Position.open_tickets` has none
-    of them, the group's offsets may still move."""
+    `revision` and `snapshot` are those that were last stored; `revision` is 0 at first.
+    `open_tickets`: entries of earlier coordinators that are neither visible nor void. As long as
+    `Position.open_tickets` has any of these, the group's offsets may still move."""
 
     term: int
     revision: int
@@ -18,8 +18,8 @@ class GroupTakeover(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A group as it was last stored; `owner` is the incarnation that took it. State and protocol
-    type are '' where nothing was stored."""
+    """A group as it was last stored. `owner` is the incarnation of the broker that took the group.
+    `state` and `protocol_type` are '' if nothing was stored."""
 
     group: str
     state: str

@@ -193,8 +193,9 @@ class Epochs:
         )
 
     def _send_clients_away(self) -> None:
-        """If this broker has withdrawn, answer all Produce requests, also those that wait for the
-        next epoch: clients retry at other brokers."""
+        """Once this broker has withdrawn, answer all open Produce requests with
+        NOT_LEADER_OR_FOLLOWER, including requests that wait for the next epoch. Clients then retry
+        at other brokers."""
         if self._broker.cluster.membership.is_withdrawn:
             self._broker.log.intake.deadlines.give_up_all(LED_BY_OTHERS)
 

@@ -31,8 +31,8 @@ class ForeignEpochs:
         self._membership = membership
         self._now_ms = now_ms
         self.ahead: Collection[str] = ()
-        """The incarnations of the brokers in the epoch that was judged last, if it is active and
-        its server is not gone."""
+        """The incarnations of the brokers that work in the epoch that was judged last. Empty unless
+        this epoch is active; empty also if its server refuses connections."""
 
     async def reason_to_wait(
         self, claim: Claim, left: int, *, is_gone: bool = False, is_alone: bool = False

@@ -53,8 +53,9 @@ class FetchLookup:
                 planned.fail(row, ErrorCode.offset_not_available)
 
     async def _add(self, planned: PlannedPartitions, request: Request) -> list[int]:
-        """Return the rows whose fetch offset was above the high watermark when they were looked up.
-        The view may have advanced since then, but their errors remain."""
+        """Look up the partitions that are not planned yet. Returns the rows whose fetch offset was
+        above the high watermark when they were looked up. These rows keep their error, even if the
+        view has advanced since then."""
         slices, beyond = Slices(self._turns), []
         for row in range(len(planned), len(planned.wanted)):
             wanted = planned.wanted[row]

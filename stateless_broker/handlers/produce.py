@@ -68,7 +68,9 @@ INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
 NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
 _ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
 LED_BY_OTHERS = BatchOutcome(
-    ErrorCode.not_leader_or_follower, -1, "this broker is stopping or cannot write: use another one"
+    ErrorCode.not_leader_or_follower,
+    -1,
+    "this broker is stopping or cannot write: refresh the metadata, and use the new leader",
 )
 _OF_OTHERS = BatchOutcome(
     ErrorCode.cluster_authorization_failed, -1, "a mirror needs CLUSTER_ACTION on the cluster"

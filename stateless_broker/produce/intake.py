@@ -83,7 +83,7 @@ class TimedCall(Protocol):
 
 class AnswerDeadlines:
     """Answers requests after their deadline, up to `_STEP_S` late. All requests of a step share one
-    timer, which costs less than a timer for each request. Calls `given_up` afterwards."""
+    timer, which costs less than a timer for each request. Calls `given_up` after the answers."""
 
     def __init__(self, given_up: Callable[[], None]) -> None:
         self._given_up = given_up

@@ -58,7 +58,7 @@ def serving(rig: Rig) -> list[int]:
 
 
 async def brokers_and_leaders(rig: Rig) -> tuple[set[int], set[int]]:
-    """The brokers of a Metadata response, and the leaders of a topic."""
+    """Return the ids of the brokers in a Metadata response, and of the leaders of topic `t`."""
     answer = await rig.call(
         ApiKey.METADATA, 7, topics=[{"name": "t"}], allow_auto_topic_creation=False
     )
@@ -87,7 +87,7 @@ async def test_a_broker_whose_puts_stall_gives_its_roles_and_its_chain_to_the_ot
     error, _ = await outcome(stuck)
     assert error is ErrorCode.not_leader_or_follower
     await until(lambda: serving(a) == serving(b) == [b.membership.me.node_id])
-    for rig in (a, b):  # a client that forgets a broker may not find it again as a coordinator
+    for rig in (a, b):  # clients would forget a broker that Metadata does not list
         assert await brokers_and_leaders(rig) == ({0, 1}, {b.membership.me.node_id})
     # The client retries at the other broker, which does not wait for the first.
     again = await produce(b, b"stuck", producer_id=7, producer_epoch=0, base_sequence=0)

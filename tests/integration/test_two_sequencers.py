@@ -78,7 +78,7 @@ async def test_a_broker_that_was_left_behind_leaves_the_log_alone_and_follows_in
 async def test_a_broker_that_was_left_behind_sends_its_clients_to_the_others(
     brokers: Brokers, valkey: OwnValkey, elsewhere: OwnValkey, tmp_path: Path
 ) -> None:
-    """Its heartbeats are answered, by a Redis that no longer knows the others."""
+    """The old Redis still answers the broker's heartbeats, but no longer lists the others."""
     ways = [Way(valkey.path, tmp_path / name) for name in ("way.sock", "others.sock")]
     with ways[0] as way, ways[1] as way_of_others:
         brokers.by(tmp_path / "way.sock")

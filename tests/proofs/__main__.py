@@ -271,7 +271,7 @@ def prove(name: str, short: bool) -> Figures:
 
 
 def _proved(name: str, short: bool) -> Figures:
-    """Prove a target in a process of its own. An error there is a claim that does not hold."""
+    """Prove a target in a separate process. If this process fails, the claim does not hold."""
     try:
         return in_own_process(lambda: prove(name, short))
     except RuntimeError as error:

@@ -1,7 +1,7 @@
-"""Runs each proof in a process of its own.
+"""Runs each proof in a separate process.
 
-A Java machine has the class path of its first session, and a changed environment stays. So a proof
-in the process of an earlier proof could fail by that proof's leftovers.
+A Java virtual machine keeps the class path of its first Spark session, and changes to the
+environment remain. In a shared process, an earlier proof could therefore make a later proof fail.
 """
 
 import multiprocessing
@@ -12,18 +12,21 @@ from multiprocessing.connection import Connection
 from tests.proofs.shortfall import Figures
 
 _FORKED = multiprocessing.get_context("fork")
-"""Without a new import of all proofs, which takes seconds."""
+"""A forked process does not import all proofs again. This import takes seconds."""
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
-"""Signals that wait while the process is started: later, they end the process, too."""
+"""Signals that the caller blocks while the process starts. Afterwards, such a signal interrupts the
+caller, which then ends the process."""
 
 
 def in_own_process(work: Callable[[], Figures]) -> Figures:
     """Return the result of `work`, which runs in a forked process.
 
-    When the caller is interrupted, the process gets SIGTERM, and the caller waits for its cleanup.
+    When the caller is interrupted, it sends SIGTERM to the process, and waits for the process to
+    clean up.
 
     Raises:
-        RuntimeError: The process ended without a result. It prints the traceback of an error.
+        RuntimeError: The process ended without a result. After an exception in `work`, the process
+            prints the traceback.
     """
     receiving, sending = _FORKED.Pipe(duplex=False)
     child = _FORKED.Process(target=_send_result, args=(work, sending))
@@ -36,7 +39,8 @@ def in_own_process(work: Callable[[], Figures]) -> Figures:
     except EOFError:
         child.join()
         raise RuntimeError(
-            f"the proof's process ended with exit code {child.exitcode}; see its error above"
+            f"the proof's process ended with exit code {child.exitcode} and without a result: "
+            "see the output above"
         ) from None
     except BaseException:
         child.terminate()

@@ -1,4 +1,4 @@
-"""An offset above the high watermark: what a Fetch answers while the view advances."""
+"""The error of a Fetch above the high watermark, while the view advances."""
 
 from collections.abc import Callable
 from itertools import count
@@ -22,7 +22,7 @@ FETCHED = FetchedPartition("t1", topic_id(1), 0, -1, 1, 1000)
 
 
 class BusyTurns(Turns):
-    """Every slice ends at once, and other work follows."""
+    """Every step ends a slice, and `others` runs between the slices."""
 
     def __init__(self, others: Callable[[], object]) -> None:
         super().__init__(count().__next__)
@@ -76,7 +76,7 @@ async def test_an_offset_is_out_of_range_only_after_the_view_has_caught_up() -> 
 
 
 async def test_an_offset_that_is_reached_after_a_failed_catch_up_is_not_out_of_range() -> None:
-    """The view advances while the row is looked up for the second time."""
+    """The view advances just after the row was looked up for the second time."""
     view = new_view()
     turns = BusyTurns(int)
 

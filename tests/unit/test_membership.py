@@ -378,7 +378,7 @@ async def test_whoever_misses_a_lifeline_asks_again_soon() -> None:
 
 
 async def test_a_broker_that_was_left_behind_names_the_brokers_of_the_other_epoch() -> None:
-    """Its own Redis answers its heartbeats, and no longer lists the others."""
+    """The broker's Redis still answers its heartbeats, but no longer lists the others."""
     membership, sequencer = await membership_of(0, member(0), member(1), member(2, serves=False))
     moved: list[bool] = []
     membership.on_change(lambda: moved.append(membership.is_withdrawn))

@@ -1,4 +1,4 @@
-"""A proof in a process of its own leaves nothing behind and loses no error."""
+"""A proof in a separate process changes nothing in the caller's process, and shows its errors."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The members that a broker remembers although its Redis does not list them."""
+"""Members that a broker remembers although its Redis does not list them."""
 
 from bucketlog.metadata.sequencer.live_brokers import BrokerAddress, LiveBroker, LiveBrokers
 from bucketlog.stateless_broker.remembered_members import KNOWN_MAX, RememberedMembers

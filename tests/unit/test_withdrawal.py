@@ -40,7 +40,7 @@ def test_a_moment_without_writes_is_forgotten(withdrawal: Withdrawal) -> None:
 
 
 def test_a_broker_keeps_its_roles_while_all_join_the_next_epoch(withdrawal: Withdrawal) -> None:
-    """The others cannot write either, so clients would be sent back and forth."""
+    """The others cannot write either, so roles would move back and forth."""
     between = replace(STALLED, is_between_epochs=True)
     for now_s, wanted in ((0.0, None), (4.75, None), (5.0, STALLED.reason)):
         withdrawal.decide(between, now_s)

@@ -1,12 +1,17 @@
 -- PURPOSE  A broker joins, or says that it and its writer live; it learns who else does.
 -- ARGV     1 node id or '' (any), 2 incarnation, 3 now (ms), 4 packed address {host, port, zone},
---          5 writer or '', 6 session timeout (ms), 7 '1' if it serves clients, '2' if it has withdrawn,
---          8 role timeout (ms): who is silent for so long is not said to serve,
+--          5 writer or '', 6 session timeout (ms),
+--          7 '1' if the broker serves clients, '2' if the broker has withdrawn, else '0',
+--          8 role timeout (ms): a broker that is silent for this long is reported as neither
+--          serving nor withdrawn,
 --          9 '1' if the broker cannot write and others should close its writer's chain,
 --          10 for how long a lifeline may be missed (ms); 0: nobody looks
 --          11 packed listeners [[name, host, port], …]
--- RETURNS  packed {'ok', node id, [[node id, incarnation, serves, host, port, zone, listeners, withdrawn], …], now (ms),
---                  is the own lifeline held?, when to ask again because one is missed (ms) or -1, was the broker known before?}
+-- RETURNS  packed {'ok', node id,
+--                  [[node id, incarnation, serves, host, port, zone, listeners, withdrawn], …],
+--                  now (ms), is the own lifeline held?,
+--                  when to ask again because another lifeline is missed (ms) or -1,
+--                  was the broker known before?}
 --          | {'taken', node id, incarnation, milliseconds since its heartbeat}
 -- INVARIANTS  A node id belongs to one incarnation until that is silent for the session timeout; an
 --          incarnation has one node id. Needs no epoch: brokers find each other before there is one.
@@ -95,7 +100,8 @@ end
 if own and own ~= wanted then redis.call('HDEL', keys.brokers, string.format('%d', own)) end
 local is_held = is_lifeline_held(keys, incarnation) == true
 brokers[wanted] = {
-  incarnation = incarnation, heartbeat = now, serves = ARGV[7] == '1', withdrawn = ARGV[7] == '2', address = cmsgpack.unpack(ARGV[4]),
+  incarnation = incarnation, heartbeat = now, serves = ARGV[7] == '1', withdrawn = ARGV[7] == '2',
+  address = cmsgpack.unpack(ARGV[4]),
   listeners = cmsgpack.unpack(ARGV[11]), writer = ARGV[5], lifeline = is_held and run_id}
 store_records(keys.brokers, {[string.format('%d', wanted)] = brokers[wanted]})
 set_heartbeat(ARGV[5], ARGV[9] == '1' and 0 or now)
