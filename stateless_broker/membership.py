@@ -127,16 +127,16 @@ class Membership:
         serving = tuple(one for one in self._members if one.serves and one != gone)
         return serving or (self.me,)
 
-    @property
-    def listed(self) -> tuple[LiveBroker, ...]:
-        """Brokers that answer clients: those of `serving`, and those that have withdrawn. Clients
-        forget a broker that is missing from one Metadata response. When this broker is a
-        coordinator again, librdkafka may wait for seconds."""
+    def listed_on(self, listener: str) -> tuple[LiveBroker, ...]:
+        """Brokers that answer clients of the listener: those of `serving_on`, and those that have
+        withdrawn. Clients forget a broker that is missing from one Metadata response. When this
+        broker is a coordinator again, librdkafka may wait for seconds."""
         found = {one.node_id: one for one in self._members if one.has_withdrawn}
         if self.is_withdrawn and not self._has_left:
             found[self.me.node_id] = self.me
-        found |= {one.node_id: one for one in self.serving}
-        return tuple(found[node_id] for node_id in sorted(found))
+        found |= {one.node_id: one for one in self.serving_on(listener)}
+        in_order = (found[node_id] for node_id in sorted(found))
+        return tuple(one for one in in_order if one.address.of(listener))
 
     def serving_on(self, listener: str) -> tuple[LiveBroker, ...]:
         """Brokers of `serving` that clients of the listener can reach. As in Kafka, brokers without

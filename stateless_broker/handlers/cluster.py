@@ -42,7 +42,7 @@ class ClusterHandler:
                 "rack": member.address.zone or None,
                 "is_fenced": False,
             }
-            for member in self._membership.listed
+            for member in self._membership.listed_on(listener)
             if (at := member.address.of(listener)) is not None
         ]
         asks = message.include_cluster_authorized_operations

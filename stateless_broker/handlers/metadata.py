@@ -98,7 +98,7 @@ class MetadataHandler:
             zone = ""
         brokers = [
             metadata.BrokerRow(member.node_id, at.host, at.port, member.address.zone or None)
-            for member in self._membership.listed
+            for member in self._membership.listed_on(listener)
             if (at := member.address.of(listener)) is not None
         ]
         controller_id = self._membership.controller(listener).node_id

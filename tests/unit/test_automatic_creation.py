@@ -62,7 +62,7 @@ class Desk:
                 Any,
                 SimpleNamespace(
                     serving_on=lambda _: (),
-                    listed=(),
+                    listed_on=lambda _: (),
                     cluster_id="c",
                     controller=lambda _: me,
                     members=(),

@@ -104,6 +104,8 @@ async def test_clients_are_sent_to_brokers_with_their_listener() -> None:
         assert set(leaders(membership, "", name)) == wanted
         assert membership.controller(name).node_id in wanted
     assert membership.serving_on("GONE") == (membership.me,)
+    assert membership.listed_on("OUT") == (brokers[0], brokers[1])
+    assert membership.listed_on("GONE") == ()
 
 
 def test_brokers_without_named_listeners_are_told_one_address() -> None:
@@ -167,12 +169,12 @@ async def test_clients_are_sent_to_those_that_serve() -> None:
     groups = {membership.coordinator_of(f"g{number}").node_id for number in range(PARTITIONS)}
     assert groups == {0, 2}
     assert membership.lives(late.incarnation)
-    assert set(membership.listed) == {member(0), others[1]}
+    assert set(membership.listed_on("PLAINTEXT")) == {member(0), others[1]}
     withdrawn = late._replace(has_withdrawn=True)
     sequencer.answer = Answer(0, (member(0), withdrawn, others[1]), NOW_MS)
     await membership.heartbeat()
     assert membership.serving == (member(0), others[1])
-    assert set(membership.listed) == {member(0), withdrawn, others[1]}
+    assert set(membership.listed_on("PLAINTEXT")) == {member(0), withdrawn, others[1]}
     sequencer.answer = Answer(0, (member(0), *others), NOW_MS)
     await membership.heartbeat()
     assert set(leaders(membership, "y")) == {0, 1, 2}
@@ -390,7 +392,7 @@ async def test_a_broker_that_was_left_behind_names_the_brokers_of_the_other_epoc
         membership.note_left_behind(ahead)
         await membership.heartbeat()
     assert membership.serving == (member(1),)
-    assert membership.listed == (member(0), member(1))
+    assert membership.listed_on("PLAINTEXT") == (member(0), member(1))
     assert membership.coordinator_of("g") == member(1)
     assert membership.has_handed_over
     membership.note_joined()
