@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jwt
+import psutil
 
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from localstack.kafka_jars import java_program
@@ -149,6 +150,11 @@ class Keycloak:
         assert self._process is not None, "not started"
         os.killpg(self._process.pid, signal.SIGSTOP)
         try:
+            script = psutil.Process(self._process.pid)
+            processes = [script, *script.children(recursive=True)]
+            deadline = Deadline("Keycloak stops")  # on a busy machine, threads run on for a moment
+            while any(each.status() != psutil.STATUS_STOPPED for each in processes):
+                deadline.pause()
             yield
         finally:
             os.killpg(self._process.pid, signal.SIGCONT)
