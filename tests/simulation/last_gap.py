@@ -70,7 +70,10 @@ def _write_slowly(world: World, broker: SimulatedBroker, delay_s: float) -> None
 
 
 def _is_first_in_line(broker: SimulatedBroker) -> bool:
-    return broker.node is not None and not broker.node.membership.place_in_line(TASK)
+    node = broker.node
+    if node is None or node.view is None:
+        return False  # it starts
+    return not node.membership.place_in_line(TASK)
 
 
 def _is_hidden(world: World) -> bool:
