@@ -188,13 +188,16 @@ class Membership:
         self._note_roles()
         self._notify()
 
+    @property
+    def _another_serves(self) -> bool:
+        return any(one.serves for one in self._members if one != self._me)
+
     def _note_roles(self) -> None:
         self.role_changes += 1
-        others_serve = any(one.serves for one in self._members if one != self._me)
         has_no_role = self._is_sealed_off or (
             self._withdrawal.reason is not None and not self.me.serves
         )
-        self.is_withdrawn = bool(self._ahead) or (has_no_role and others_serve)
+        self.is_withdrawn = bool(self._ahead) or (has_no_role and self._another_serves)
         self.has_handed_over = self._has_left or self.is_withdrawn
 
     def leaders(
@@ -328,14 +331,12 @@ class Membership:
         self._hurry.clear()
 
     def _withdraw_or_return(self) -> None:
-        others_serve = any(one.serves for one in self._members if one != self._me)
-        none_serves = not any(one.serves for one in self._members)
         first = min(one.node_id for one in self._members)
         writing = WriteState(
             reason=self._health.cannot_write,
             is_between_epochs=self._health.is_between_epochs,
-            has_substitute=others_serve and self._serves,
-            is_needed=none_serves and self.me.node_id == first,
+            has_substitute=self._another_serves and self._serves,
+            is_needed=not (self._another_serves or self.me.serves) and self.me.node_id == first,
             writer=self.writer,
         )
         self._withdrawal.decide(writing, asyncio.get_running_loop().time())
