@@ -219,6 +219,20 @@ EXPECTED: tuple[Expectation, ...] = (
     Expectation("librdkafka", "0126_oauthbearer_oidc", Cause.SETUP, NO_LOGINS),
     Expectation("librdkafka", "0135_sasl_credentials", Cause.SETUP, NO_LOGINS),
     Expectation("librdkafka", "0142_reauthentication", Cause.SETUP, NO_LOGINS),
+    *(
+        Expectation("kafkajs", test, Cause.SETUP, NO_LOGINS)
+        for test in (
+            "Producer support SASL *",
+            "Producer throws an error if SASL * fails to authenticate",
+        )
+    ),
+    Expectation("kafkajs", "Producer support SSL connections", Cause.SETUP, NO_TLS),
+    Expectation(
+        "kafkajs",
+        "Broker > TxnOffsetCommit ignores invalid transaction fields",
+        Cause.KAFKA_TOO,
+        "the test expects that brokers accept offsets of an unknown transaction",
+    ),
     Expectation(
         "kafkajs",
         "Producer emits the request timeout event",
