@@ -286,8 +286,9 @@ def _denied_deletion(
         may_delete = may_describe and (may_delete or topic is None)
     if may_delete:
         return None
+    shown = real_name if may_describe else None
     return {
-        "name": name or (real_name if may_describe else None),
+        "name": shown if name is None else name,
         "topic_id": topic_id,
         "error_code": ErrorCode.topic_authorization_failed,
         "error_message": TOPIC_NOT_AUTHORIZED,

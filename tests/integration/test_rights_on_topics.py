@@ -128,6 +128,8 @@ def test_deletion_of_topics(rights: TwoBrokers) -> None:
     assert delete("b") == (TOPIC_DENIED, "b", None)
     assert delete(topic_id=ids["b"]) == (TOPIC_DENIED, "b", ids["b"])
     assert delete("none") == (TOPIC_DENIED, "none", None)
+    (row,) = rights.call(ApiKey.DELETE_TOPICS, 5, topic_names=[""], timeout=20_000).responses
+    assert (row.error_code, row.name) == (TOPIC_DENIED, "")
     rights.grant((TOPIC, "a", Op.DELETE), (TOPIC, "none", Op.DESCRIBE))
     assert delete("none")[0] == ErrorCode.unknown_topic_or_partition
     assert delete("a")[0] == OK
