@@ -107,6 +107,15 @@ async def stable_offset(rig: Rig) -> int | ErrorCode:
     return row.committed_offset if row.error_code is NONE else ErrorCode(row.error_code)
 
 
+async def test_version_1_commits_offsets_of_added_groups_alone(rig: Rig) -> None:
+    client = await started(rig, 1)
+    assert await client.add(0) is NONE
+    assert await client.offsets_alone(1) is ErrorCode.invalid_txn_state
+    assert await client.offsets(1) is NONE
+    assert await client.offsets_alone(2) is NONE
+    assert await client.offsets_alone(1, group="h") is ErrorCode.invalid_txn_state
+
+
 async def test_partitions_are_added_all_or_none(rig: Rig) -> None:
     client = await started(rig, 1)
     values = {"transactional_id": "x", "producer_id": client.pair[0], "producer_epoch": 0}

@@ -93,6 +93,10 @@ class TransactionalClient:
             added = await self.rig.call(ApiKey.ADD_OFFSETS_TO_TXN, 3, **self._owner, group_id=group)
             if added.error_code is not ErrorCode.none:
                 return ErrorCode(added.error_code)
+        return await self.offsets_alone(offset, group=group)
+
+    async def offsets_alone(self, offset: int, *, group: str = "g") -> ErrorCode:
+        """Without AddOffsetsToTxn."""
         row = {
             "partition_index": 0,
             "committed_offset": offset,

@@ -188,8 +188,8 @@ local function judge_offsets(ctx, entry)
   if problem then return {problem} end
   local record = ctx.groups[group_field(group)]
   if not coordinates(record, term) then return {'not_coordinator'} end
-  if version < 2 and not (r.ongoing or r.forgiving) then return {'invalid_state'} end
   local is_new = not has_group(r, group)
+  if version < 2 and not r.forgiving and not (r.ongoing and not is_new) then return {'invalid_state'} end
   if r.offset_rows + rows > ctx.limits.offset_rows or is_new and #r.groups >= ctx.limits.groups then return {'too_many'} end
   if is_new and are_names_full(ctx.keys, ctx.limits) then return {'too_many'} end
   ctx.enter(group_field(group), record)
