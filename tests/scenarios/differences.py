@@ -96,6 +96,29 @@ KNOWN: tuple[Known, ...] = (
         "had added may be lost with Redis, and the error would end the client",
     ),
     Known(
+        "InitProducerId",
+        r"\.producer_epoch",
+        r"[2-9]|\d\d+",
+        r"[1-9]\d*",
+        "the init ends an open transaction: Kafka's brokers raise the epoch twice, bucketlog's once",
+    ),
+    Known(
+        "DescribeTransactions",
+        r"\.transaction_states\[.*\]\.topics(\.len|\[__consumer_offsets\].*)",
+        ANY,
+        r"\d|None",
+        "committed offsets are not in a topic: a transaction with offsets has no partition of "
+        "`__consumer_offsets`",
+    ),
+    Known(
+        "OffsetCommit",
+        r"\.topics\[.*\]\.partitions\[.*\]\.error_code",
+        ".*unknown_member_id.*",
+        ".*group_id_not_found.*",
+        "a commit that is refused creates an empty group at Kafka's coordinator, and none here",
+        ends=True,
+    ),
+    Known(
         "OffsetCommit",
         r"\.topics\[.*\]\.partitions\[.*\]\.error_code",
         ".*(illegal_generation|unknown_member_id|group_id_not_found).*",

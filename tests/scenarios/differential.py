@@ -231,8 +231,11 @@ class Lanes:
     def run(self, brokers: BothBrokers, lanes: int) -> None:
         with ThreadPoolExecutor(lanes, "lane") as threads:
             running = [threads.submit(self._lane, brokers) for _ in range(lanes)]
-        for each in running:
-            each.result()
+            try:
+                for each in running:
+                    each.result()
+            finally:  # also after an interruption
+                self._is_over = True
 
     def _lane(self, brokers: BothBrokers) -> None:
         pair = Pair(Side(brokers.kafka), Side(brokers.here))

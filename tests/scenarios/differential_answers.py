@@ -82,7 +82,7 @@ def _collect_rows(
 ) -> None:
     found[f"{path}.len"] = len(values)
     rows = sorted((flattened(each, ids) for each in values), key=repr)
-    names = [str(row.get(".name", "")) for row in rows]
+    names = [str(row.get(".name", row.get(".topic", ""))) for row in rows]
     has_names = len(set(names)) == len(names)
     for number, row in enumerate(rows):
         key = names[number] if has_names and names[number] else str(number)
