@@ -100,7 +100,7 @@ KNOWN: tuple[Known, ...] = (
         r"\.producer_epoch",
         r"[2-9]|\d\d+",
         r"[1-9]\d*",
-        "the init ends an open transaction: Kafka's brokers raise the epoch twice, bucketlog's once",
+        "the init ends an open transaction: Kafka raises the epoch twice, bucketlog once",
     ),
     Known(
         "DescribeTransactions",
