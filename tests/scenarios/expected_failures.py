@@ -124,12 +124,6 @@ EXPECTED: tuple[Expectation, ...] = (
         Cause.HERE,
         "gets a warning of the consumer that `test_exclude_internal_topics` leaves open",
     ),
-    Expectation(
-        "aiokafka",
-        "*::test_sender__handler_base_do",
-        Cause.SETUP,
-        "the test needs a broker with the id 0",
-    ),
     Expectation("aiokafka", "*::test_ssl_consume", Cause.SETUP, NO_TLS),
     Expectation("aiokafka", "*::test_producer_ssl", Cause.SETUP, NO_TLS),
     Expectation("aiokafka", "*::test_create_ssl_context", Cause.SETUP, NO_TLS),

@@ -176,7 +176,7 @@ def aiokafka(installed: Path, *, tree: Path) -> PytestSuite:
         parts=("tests", "pyproject.toml"),
         tests=("tests",),
         python=installed / "venv" / "bin" / "python",
-        needs=BrokerNeeds(partitions=2),
+        needs=BrokerNeeds(partitions=2, node_id=0),
         arguments=(
             f"--docker-image=kafka:{KAFKA_VERSION}",
             "--no-pull",

@@ -63,7 +63,7 @@ def bucketlog(folder: Path, suite: Suite) -> Iterator[str]:
         "compaction_age_ms_min": "0",
     }
     if needs.brokers == 1:
-        settings["node_id"] = "1"  # as in the clients' own clusters
+        settings["node_id"] = str(needs.node_id)
     with EmbeddedCluster(
         folder, host=needs.host, port=needs.port, brokers=needs.brokers, settings=settings
     ) as cluster:
