@@ -6,14 +6,14 @@ from tests.proofs.shortfall import Figures, ShortfallError
 from tests.scenarios.across_brokers import across_brokers
 from tests.scenarios.failover import failover
 from tests.scenarios.idle import idle
+from tests.scenarios.leader_shares import leader_shares
 from tests.scenarios.order import order
 from tests.scenarios.rolling import rolling
 from tests.scenarios.zombie import zombie
 from tests.servers.cluster import Store
 
 GAP_P99_S = 3.0
-
-
+UNEVENNESS_MAX = 0.05
 CLAIM_LOOK_MS = 5000
 """The default of `claim_look_ms`."""
 
@@ -23,6 +23,14 @@ def prove_across(short: bool) -> Figures:
     if short:
         return across_brokers(200, tools=False, store=Store.FILE).as_json()
     return across_brokers(20_000, tools=True).as_json()
+
+
+def prove_leader_shares(short: bool) -> Figures:
+    """24 partitions on three brokers: each broker leads 8, and gets a third of the load."""
+    figures = leader_shares(*((Store.FILE, 60_000) if short else (Store.MINIO, 2_000_000)))
+    if set(figures.partitions.values()) != {8} or figures.unevenness > UNEVENNESS_MAX:
+        raise ShortfallError("the brokers do not have equal shares", figures.as_json())
+    return figures.as_json()
 
 
 def prove_failover(short: bool) -> Figures:
@@ -69,6 +77,7 @@ def prove_rolling(short: bool) -> Figures:
 
 CLUSTER_TARGETS: dict[str, Callable[[bool], Figures]] = {
     "across": prove_across,
+    "leader-shares": prove_leader_shares,
     "failover": prove_failover,
     "zombie": prove_zombie,
     "order": prove_order,
