@@ -21,9 +21,7 @@ FIRST_SEED = 1
 def prove_differential(short: bool) -> Figures:
     """The same random requests to Apache Kafka and to bucketlog get the same answers."""
     with TemporaryDirectory(prefix="bucketlog-prove-") as name:
-        folder = Path(name)
-        (folder / "here").mkdir()
-        outcome = differential(folder, _seeds(short), lambda one: tell(str(one)), FINDINGS_MAX)
+        outcome = differential(Path(name), _seeds(short), lambda one: tell(str(one)), FINDINGS_MAX)
     found = outcome.found
     figures: Figures = {
         "sequences": outcome.sequences,

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import NamedTuple
 
@@ -41,6 +42,11 @@ LANES = 16
 TOGETHER = 10
 """One request creates the first topics of this many sequences, and one deletes all their topics:
 creation and deletion are most of Kafka's work."""
+
+
+ROUND_SEQUENCES = 5_000
+"""New brokers begin after this number. Kafka, as it is configured here, keeps the files of deleted
+topics open."""
 
 
 class Finding(NamedTuple):
@@ -220,15 +226,15 @@ class Outcome:
 class Lanes:
     """Sequences that run side by side until the seeds end, or there are enough findings."""
 
-    def __init__(
-        self, seeds: Iterator[int], tell: Callable[[Finding], None], findings_max: int
-    ) -> None:
-        self._seeds, self._tell, self._findings_max = seeds, tell, findings_max
+    def __init__(self, tell: Callable[[Finding], None], findings_max: int) -> None:
+        self._tell, self._findings_max = tell, findings_max
+        self._seeds: Iterator[int] = iter(())
         self._lock = Lock()
         self._is_over = False
         self.outcome = Outcome()
 
-    def run(self, brokers: BothBrokers, lanes: int) -> None:
+    def run(self, seeds: Iterator[int], brokers: BothBrokers, lanes: int) -> None:
+        self._seeds, self._is_over = seeds, False
         with ThreadPoolExecutor(lanes, "lane") as threads:
             running = [threads.submit(self._lane, brokers) for _ in range(lanes)]
             try:
@@ -236,6 +242,10 @@ class Lanes:
                     each.result()
             finally:  # also after an interruption
                 self._is_over = True
+
+    @property
+    def have_enough(self) -> bool:
+        return len(self.outcome.found) >= self._findings_max
 
     def _lane(self, brokers: BothBrokers) -> None:
         pair = Pair(Side(brokers.kafka), Side(brokers.here))
@@ -256,7 +266,7 @@ class Lanes:
         with self._lock:
             self._tell(finding)
             self.outcome.found.append(finding)
-            self._is_over |= len(self.outcome.found) >= self._findings_max
+            self._is_over |= self.have_enough
 
     def _end(self, pair: Pair) -> None:
         """A lane ends with the seeds, or by an error, which ends all lanes."""
@@ -275,7 +285,14 @@ def differential(
     lanes: int = LANES,
 ) -> Outcome:
     """Raises `ConfigurationError` where Apache Kafka is not installed."""
-    found = Lanes(seeds, tell, findings_max)
-    with both_brokers(folder) as brokers:
-        found.run(brokers, lanes)
+    found = Lanes(tell, findings_max)
+    for number in count():
+        first = next(seeds, None)
+        if first is None or found.have_enough:
+            break
+        round_seeds = chain([first], islice(seeds, ROUND_SEQUENCES - 1))
+        with TemporaryDirectory(prefix=f"round-{number}-", dir=folder) as name:
+            (Path(name) / "here").mkdir()
+            with both_brokers(Path(name)) as brokers:
+                found.run(round_seeds, brokers, lanes)
     return found.outcome
