@@ -23,6 +23,7 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import WorkCounts
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.encryption.topic_keys import EncryptionCounts
+from bucketlog.stateless_broker.fetch.session_cache import FetchSessions
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.quotas import ThrottleCounts
@@ -54,6 +55,7 @@ class BoundedState:
     view: Callable[[], View | None]
     producers: Callable[[], ProducerRows | None]
     group_bytes: Callable[[], int | None]
+    fetch_sessions: Callable[[], FetchSessions | None]
     certificate_s: Callable[[], float | None] = lambda: None
     token_keys: Callable[[], VerificationKeys | None] = lambda: None
 
@@ -156,6 +158,9 @@ class BrokerFigures(RenderedFigures):
                 "Memory of the consumer groups that this broker coordinates.",
                 value=group_bytes,
             )
+        sessions = self._state.fetch_sessions()
+        if sessions is not None:
+            yield from _fetch_sessions(sessions)
         yield _limits(self._limits)
         producers = self._state.producers()
         if producers is not None:
@@ -167,6 +172,20 @@ class BrokerFigures(RenderedFigures):
         yield GaugeMetricFamily(
             "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
         )
+
+
+def _fetch_sessions(sessions: FetchSessions) -> Iterator[Metric]:
+    for name, text, value in (
+        ("sessions", "Fetch sessions of this broker.", len(sessions)),
+        ("session_partitions", "Partitions of all fetch sessions.", sessions.partitions),
+        ("session_bytes", "Estimated memory of all fetch sessions.", sessions.bytes),
+    ):
+        yield GaugeMetricFamily(f"bucketlog_fetch_{name}", text, value=value)
+    yield CounterMetricFamily(
+        "bucketlog_fetch_session_evictions",
+        "Fetch sessions that ended because a new or larger session needed their place.",
+        value=sessions.evictions,
+    )
 
 
 def _certificate(expires_in_s: float | None) -> Iterator[Metric]:

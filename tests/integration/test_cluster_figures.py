@@ -3,6 +3,7 @@
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.fetch.session_cache import EVICTION_MS
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.metrics import (
     BoundedState,
@@ -13,6 +14,7 @@ from bucketlog.stateless_broker.process.metrics import (
 from tests.rigs.broker_rig import Rig, create_topic, produce, until
 from tests.rigs.several_brokers import Brokers
 from tests.rigs.transactional_client import TransactionalClient
+from tests.rigs.wire_client import fetch_values
 
 
 def figures(rig: Rig) -> dict[str, float]:
@@ -27,6 +29,7 @@ def figures(rig: Rig) -> dict[str, float]:
             view=lambda: rig.node.view,
             producers=lambda: rig.node.parts.cluster.sequencer.producer_rows,
             group_bytes=lambda: rig.node.epochs.group_bytes,
+            fetch_sessions=lambda: rig.node.parts.log.sessions,
         ),
     )
     rendered = BrokerFigures(sources).render()
@@ -70,6 +73,30 @@ async def test_metrics_show_what_the_cluster_holds(rig: Rig) -> None:
         "committed_offsets": 6,
         "producers": 2,
     }
+
+
+async def test_metrics_show_fetch_sessions_and_evictions(brokers: Brokers) -> None:
+    rig = await brokers.start(fetch_session_cache_slots_max=2)
+    await create_topic(rig, "t", 3)
+
+    async def open_session(partitions: int) -> int:
+        values = fetch_values("t", dict.fromkeys(range(partitions), 0))
+        answer = await rig.call(ApiKey.FETCH, 11, **values | {"session_epoch": 0})
+        return int(answer.session_id)
+
+    def sessions() -> dict[str, float]:
+        found = figures(rig)
+        names = ("sessions", "session_partitions", "session_evictions_total")
+        return {name: found[f"bucketlog_fetch_{name}"] for name in names}
+
+    assert await open_session(1)
+    assert await open_session(3)
+    assert sessions() == {"sessions": 2, "session_partitions": 4, "session_evictions_total": 0}
+    assert figures(rig)["bucketlog_fetch_session_bytes"] == rig.node.parts.log.sessions.bytes > 0
+    for session in rig.node.parts.log.sessions._sessions.values():
+        session.used_ms -= 2 * EVICTION_MS
+    assert await open_session(2)
+    assert sessions() == {"sessions": 2, "session_partitions": 5, "session_evictions_total": 1}
 
 
 async def test_metrics_show_open_and_ended_transactions(brokers: Brokers) -> None:
