@@ -145,6 +145,20 @@ class BrokerFigures(RenderedFigures):
             value=int(self._health.runs_valkey()),
         )
         yield _degraded(self._health)
+        yield from self._state_figures()
+        yield _limits(self._limits)
+        producers = self._state.producers()
+        if producers is not None:
+            yield from _producers(producers)
+        yield from _transactions(self._transactions)
+        yield from (*_throttles(self._throttles), *_encryption(self._encryption))
+        yield from (commit_metric(self._commits), *upkeep_metrics(self._upkeep))
+        yield from chain(read_metrics(self._reads), client_metrics(self._telemetry))
+        yield GaugeMetricFamily(
+            "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
+        )
+
+    def _state_figures(self) -> Iterator[Metric]:
         yield from _certificate(self._state.certificate_s())
         yield from _token_keys(self._state.token_keys())
         view = self._state.view()
@@ -161,17 +175,6 @@ class BrokerFigures(RenderedFigures):
         sessions = self._state.fetch_sessions()
         if sessions is not None:
             yield from _fetch_sessions(sessions)
-        yield _limits(self._limits)
-        producers = self._state.producers()
-        if producers is not None:
-            yield from _producers(producers)
-        yield from _transactions(self._transactions)
-        yield from (*_throttles(self._throttles), *_encryption(self._encryption))
-        yield from (commit_metric(self._commits), *upkeep_metrics(self._upkeep))
-        yield from chain(read_metrics(self._reads), client_metrics(self._telemetry))
-        yield GaugeMetricFamily(
-            "bucketlog_ready", "1 if the broker is ready.", value=int(self._health.ready)
-        )
 
 
 def _fetch_sessions(sessions: FetchSessions) -> Iterator[Metric]:
