@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.backends.s3_options import S3Options
 
 TARGET = Path(__file__).parents[1] / "docs" / "configuration.md"

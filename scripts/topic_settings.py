@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bucketlog.metadata.config_definitions import VALUE_CHARACTERS_MAX
 from bucketlog.metadata.topic_configs import OWN_CONFIGS, TOPIC_CONFIGS, TopicConfig
-from bucketlog.stateless_broker.settings import TOPIC_DEFAULTS
+from bucketlog.stateless_broker.settings.broker import TOPIC_DEFAULTS
 
 TARGET = Path(__file__).parents[1] / "docs" / "topic-settings.md"
 *_FIRST, _LAST = (f"`{name}`" for name in sorted(OWN_CONFIGS))

@@ -17,7 +17,7 @@ from bucketlog.log_format.extras import check_installed
 from bucketlog.terminal import EXIT_FAILED, EXIT_OK, Output, note, print_rows, say, say_json
 
 if TYPE_CHECKING:
-    from bucketlog.stateless_broker.settings import BrokerSettings
+    from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 app = typer.Typer(
     help="Prepare a cluster, show its brokers, and check its health.",

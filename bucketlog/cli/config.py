@@ -88,7 +88,7 @@ def use_profile(wanted: str | None, source: str, command: Any, *, is_strict: boo
 
 def broker_variables() -> frozenset[str]:
     """What brokers, and whoever opens a bucket on S3, take from the environment."""
-    from bucketlog.stateless_broker.settings import BrokerSettings
+    from bucketlog.stateless_broker.settings.broker import BrokerSettings
     from bucketlog.tiered_storage.backends.s3_options import S3Options
 
     return frozenset(

@@ -140,7 +140,7 @@ def _of_tenants(
     `ConfigurationError`."""
     from bucketlog.cost.of_bucket import usage_of
     from bucketlog.cost.pricing import System, price
-    from bucketlog.stateless_broker.tenant_specs import read_tenants, tenant_url
+    from bucketlog.stateless_broker.settings.tenant_specs import read_tenants, tenant_url
     from bucketlog.tiered_storage.backends.location import open_patient_bucket
 
     try:

@@ -66,7 +66,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 def safety_age(given_ms: int | None) -> int:
     """The safety age of deletions in milliseconds, as given or as brokers have it by default."""
-    from bucketlog.stateless_broker.settings import BrokerSettings
+    from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
     if given_ms is None:
         return int(BrokerSettings.model_fields["deletion_safety_age_ms"].default)

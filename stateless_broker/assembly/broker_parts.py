@@ -32,7 +32,7 @@ from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake
 from bucketlog.stateless_broker.produce.step_durations import StepDurations
 from bucketlog.stateless_broker.produce.transaction_counts import TransactionCounts
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
 from bucketlog.tiered_storage.bucket import Bucket
 

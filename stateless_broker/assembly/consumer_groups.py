@@ -29,12 +29,12 @@ from bucketlog.metadata.resource_configs import ResourceName
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.known_topics import ViewTopics
-from bucketlog.stateless_broker.consumer_group_settings import OffsetCommitAck
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.feed import ViewFeed
 from bucketlog.stateless_broker.fetch.shared_catch_up import SharedCatchUp
 from bucketlog.stateless_broker.produce.commit import Committer
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.consumer_groups import OffsetCommitAck
 
 MINUTE_MS = 60_000
 STORE_CALLS_IN_FLIGHT = 4

@@ -19,7 +19,7 @@ from bucketlog.stateless_broker.duties.rounds import DutyContext
 from bucketlog.stateless_broker.duties.sweeping import TierSweeper
 from bucketlog.stateless_broker.fetch.feed import ViewFeed
 from bucketlog.stateless_broker.health import BrokerPart
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.tier_plan import CompactionSettings
 
 MANIFESTS_KEPT_MAX = 1_000

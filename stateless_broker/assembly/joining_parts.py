@@ -11,7 +11,7 @@ from bucketlog.stateless_broker.epochs.joining import Joiner
 from bucketlog.stateless_broker.epochs.server_choice import ServerLimits
 from bucketlog.stateless_broker.epochs.servers import EmbeddedRedis, Servers, ServerSettings
 from bucketlog.stateless_broker.epochs.takeover import QUIET_JITTER, Takeover, TakeoverLimits
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 
 def make_servers(

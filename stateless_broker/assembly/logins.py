@@ -26,8 +26,8 @@ from bucketlog.stateless_broker.authentication.token_login import (
 )
 from bucketlog.stateless_broker.authentication.token_secrets import TokenSecrets
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
-from bucketlog.stateless_broker.login_settings import OAUTHBEARER, PLAIN
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.logins import OAUTHBEARER, PLAIN
 
 NONCE_BYTES = 24
 USER = "User"

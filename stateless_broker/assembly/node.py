@@ -34,11 +34,11 @@ from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.supervision import Supervision, Supervisor
 from bucketlog.tiered_storage.bucket import Bucket
 from bucketlog.tiered_storage.counting import CountingBucket

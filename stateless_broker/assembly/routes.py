@@ -41,7 +41,6 @@ from bucketlog.stateless_broker.fetch.read_ahead import ReadAhead
 from bucketlog.stateless_broker.fetch.tier_objects import TierObjects
 from bucketlog.stateless_broker.fetch.tier_reading import TierReader
 from bucketlog.stateless_broker.fetch.tier_times import TierTimes
-from bucketlog.stateless_broker.fetch_settings import FetchSettings
 from bucketlog.stateless_broker.handlers import audited_changes as audited
 from bucketlog.stateless_broker.handlers.configs import ConfigsHandler
 from bucketlog.stateless_broker.handlers.consumer_groups import ConsumerGroupsHandler
@@ -68,6 +67,7 @@ from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
 from bucketlog.stateless_broker.network.apis import Api, Routes
 from bucketlog.stateless_broker.network.features import served_features
 from bucketlog.stateless_broker.network.request_order import UNORDERED, Ordering, State, reads
+from bucketlog.stateless_broker.settings.fetch import FetchSettings
 
 LOG = State.TOPICS | State.RECORDS
 

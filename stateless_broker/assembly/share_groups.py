@@ -45,8 +45,8 @@ from bucketlog.stateless_broker.handlers.share_offsets import ShareOffsetsHandle
 from bucketlog.stateless_broker.handlers.share_records import ShareReader
 from bucketlog.stateless_broker.network.apis import Api
 from bucketlog.stateless_broker.network.request_order import UNORDERED, Ordering, State, reads
-from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.share_group_settings import ShareIsolation
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.share_groups import ShareIsolation
 
 SESSIONS_CHECK_INTERVAL_S = 0.5
 

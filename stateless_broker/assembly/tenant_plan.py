@@ -15,10 +15,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.stateless_broker.listener_addresses import ListenerSpec
-from bucketlog.stateless_broker.login_settings import OAUTHBEARER
-from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.tenant_specs import (
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import ListenerSpec
+from bucketlog.stateless_broker.settings.logins import OAUTHBEARER
+from bucketlog.stateless_broker.settings.tenant_specs import (
     TENANTS_BYTES_MAX,
     TenantSpec,
     is_tenant_name,

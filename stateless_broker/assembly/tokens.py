@@ -12,8 +12,8 @@ from bucketlog.stateless_broker.authentication.verification_keys import (
     VerificationKeys,
 )
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.login_settings import OAUTHBEARER
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.logins import OAUTHBEARER
 
 
 def verification_keys(settings: BrokerSettings, health: Health) -> VerificationKeys | None:

@@ -11,7 +11,7 @@ from bucketlog.stateless_broker.encryption.topic_keys import (
     EncryptionRules,
     TopicKeys,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.encryption.key_service import KeyAccess, KeyServices
 
 

@@ -27,7 +27,7 @@ from bucketlog.metadata.partition_log import StoredRange
 from bucketlog.stateless_broker.fetch.range_set import RangeSet
 from bucketlog.stateless_broker.fetch.segment_cache import SegmentCache
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.bucket import Body, Bucket, Span
 

@@ -22,7 +22,7 @@ from bucketlog.stateless_broker.fetch.fetch_session import (
     SessionConnection,
 )
 from bucketlog.stateless_broker.fetch.watching import Watchers
-from bucketlog.stateless_broker.fetch_settings import FetchSettings
+from bucketlog.stateless_broker.settings.fetch import FetchSettings
 
 EVICTION_MS = 120_000
 """A session that was not used for longer is evicted first. A newer session is not evicted for a

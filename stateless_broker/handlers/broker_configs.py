@@ -20,7 +20,7 @@ from bucketlog.stateless_broker.handlers.described_configs import (
     broker_synonyms,
     described,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 SHORT, LONG, LIST = ConfigType.SHORT, ConfigType.LONG, ConfigType.LIST

@@ -20,8 +20,8 @@ from bucketlog.stateless_broker.network.connection import ANONYMOUS
 from bucketlog.stateless_broker.network.distinguished_name import subject_name
 from bucketlog.stateless_broker.network.tls_channel import PrincipalRefusedError
 from bucketlog.stateless_broker.network.tls_context import LoadedTls, load_tls
-from bucketlog.stateless_broker.principal_rules import user_of
-from bucketlog.stateless_broker.tls_settings import TlsSettings
+from bucketlog.stateless_broker.settings.principal_rules import user_of
+from bucketlog.stateless_broker.settings.tls import TlsSettings
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bucketlog.stateless_broker.authentication.login import LoginRules
-from bucketlog.stateless_broker.listener_addresses import DEFAULT_NAME
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.quotas import Quotas
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
+from bucketlog.stateless_broker.settings.listener_addresses import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from bucketlog.stateless_broker.network.connection import Connection

@@ -25,7 +25,7 @@ from bucketlog.stateless_broker.network.receiving import Receiving
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.network.sending import Sending
 from bucketlog.stateless_broker.network.tenant_connections import TenantConnections
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 LAST_ANSWERS_S = 0.2
 LOOK_S = 1.0

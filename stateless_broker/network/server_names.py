@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.tls_context import LoadedTls, load_tls
-from bucketlog.stateless_broker.tls_settings import TlsSettings
+from bucketlog.stateless_broker.settings.tls import TlsSettings
 
 
 class NamedTls(ssl.SSLObject):

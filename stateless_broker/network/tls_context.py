@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.stateless_broker.tls_settings import ClientAuth, TlsSettings, TlsVersion
+from bucketlog.stateless_broker.settings.tls import ClientAuth, TlsSettings, TlsVersion
 
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _VERIFY_MODES = {

@@ -10,11 +10,11 @@ from logging.handlers import WatchedFileHandler
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.private_files import make_file
-from bucketlog.stateless_broker.audit_settings import NORMAL_LOG, NOWHERE
 from bucketlog.stateless_broker.network.audit import AuditLog, logger
 from bucketlog.stateless_broker.network.bounded_lines import LineLimits
 from bucketlog.stateless_broker.process.log_lines import JsonLines
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.audit import NORMAL_LOG, NOWHERE
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 
 class _PrivateFileHandler(WatchedFileHandler):

@@ -18,7 +18,6 @@ from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants
 from bucketlog.stateless_broker.assembly.tokens import verification_keys
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.incoming import RECEIVE_BYTES
@@ -44,7 +43,8 @@ from bucketlog.stateless_broker.process.http_connections import HttpLimits
 from bucketlog.stateless_broker.process.http_endpoint import HttpEndpoint, application
 from bucketlog.stateless_broker.process.open_files import OpenFilesWatch
 from bucketlog.stateless_broker.process.served_console import ServedConsole
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.supervision import Supervisor
 
 PEAK_LOOK_S = 5.0

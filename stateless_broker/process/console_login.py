@@ -24,7 +24,7 @@ from bucketlog.stateless_broker.authentication.realms import FindCredential
 from bucketlog.stateless_broker.authorization.authorizer import CLUSTER, Access, Authorizer
 from bucketlog.stateless_broker.network.audit import AuditLog, HttpCaller
 from bucketlog.stateless_broker.network.connection import ANONYMOUS
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 SCHEME = "basic"
 SEEN_MAX = 10_000

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bucketlog.stateless_broker.process.workers import RestartPolicy, Restarts
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from bucketlog.metadata.sequencer.valkey_process import (
     ValkeySettings,
     start_valkey,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 UNSPECIFIED = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """A broker that listens on all addresses and advertises none has no brokers on other machines."""

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from bucketlog.metadata.sequencer.redis_url import connect_redis
 from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.backends.location import open_bucket, open_sync_bucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket
 from bucketlog.tiered_storage.counting import CountingBucket

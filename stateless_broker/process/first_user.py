@@ -28,7 +28,7 @@ from bucketlog.stateless_broker.authentication.scram import (
 from bucketlog.stateless_broker.handlers.scram_credentials import MECHANISMS
 from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.process.environment import node_environment
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 BY = "bucketlog cluster init"
 """The name in the log, where other changes name a principal."""

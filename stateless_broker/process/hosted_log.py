@@ -19,7 +19,6 @@ from bucketlog.stateless_broker.authentication.scram import ScramCredential
 from bucketlog.stateless_broker.authentication.token_login import TokenLogin
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.audit import AuditLog
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.connection_owner import Service
@@ -37,7 +36,8 @@ from bucketlog.stateless_broker.process.metrics import (
     FigureSources,
     MemoryBudgets,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import ListenerSpec
 
 EXPORTED_LIMITS = (
     "client_quota_tracked_max",

@@ -26,7 +26,6 @@ from bucketlog.stateless_broker.authentication.scram import ScramCredential
 from bucketlog.stateless_broker.authentication.token_login import FindToken, TokenLogin
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
 from bucketlog.stateless_broker.health import Health, Readiness
-from bucketlog.stateless_broker.listener_addresses import ListenerSpec
 from bucketlog.stateless_broker.network.connection_owner import Entrance
 from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
@@ -35,7 +34,8 @@ from bucketlog.stateless_broker.process.hosted_log import HostedLog, ProcessPart
 from bucketlog.stateless_broker.process.lobby import Lobby
 from bucketlog.stateless_broker.process.metrics import RenderedFigures
 from bucketlog.stateless_broker.process.tenant_figures import TenantFigures, TenantsHealth
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import ListenerSpec
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from bucketlog.stateless_broker.process.open_files import (
 )
 from bucketlog.stateless_broker.process.start_up import exit_code, load_settings
 from bucketlog.stateless_broker.process.thread_switching import switch_threads_soon
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 logger = logging.getLogger("bucketlog.stateless_broker")
 

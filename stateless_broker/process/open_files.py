@@ -12,7 +12,7 @@ import os
 import resource
 from collections.abc import Callable
 
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 logger = logging.getLogger(__name__)
 

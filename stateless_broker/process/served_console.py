@@ -7,7 +7,7 @@ from bucketlog.stateless_broker.process.console_forwarding import ConsoleForward
 from bucketlog.stateless_broker.process.console_login import ConsoleLogin
 from bucketlog.stateless_broker.process.console_process import ROOT, ConsoleProcess
 from bucketlog.stateless_broker.process.hosted_log import HostedLog
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 
 class ServedConsole:

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from bucketlog.log_format.errors import BucketlogError, ConfigurationError
 from bucketlog.log_format.printable import printable
 from bucketlog.stateless_broker.process.log_lines import JsonLines, TextLines
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.backends.s3_options import S3Options
 
 logger = logging.getLogger(__name__)

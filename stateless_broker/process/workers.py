@@ -20,12 +20,6 @@ from dataclasses import dataclass
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.stateless_broker.listener_addresses import (
-    HIGHEST_PORT,
-    advertised_text,
-    listeners_text,
-    shifted,
-)
 from bucketlog.stateless_broker.process.start_up import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -33,7 +27,13 @@ from bucketlog.stateless_broker.process.start_up import (
     exit_code,
     load_settings,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import (
+    HIGHEST_PORT,
+    advertised_text,
+    listeners_text,
+    shifted,
+)
 
 logger = logging.getLogger("bucketlog.stateless_broker.process.workers")
 

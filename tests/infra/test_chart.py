@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from bucketlog.stateless_broker.process.http_endpoint import PAGES
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra.programs import INFRA, ROOT, installed, run
 from tests.servers.components import Components
 

@@ -20,7 +20,7 @@ from kafka.admin import NewTopic
 from kafka.errors import TopicAuthorizationFailedError
 
 from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra.containers_here import running_broker
 from tests.infra.programs import installed
 from tests.infra.test_chart import (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra.programs import INFRA, MODULES, ROOT, installed, run
 from tests.servers.components import Components
 

@@ -8,7 +8,7 @@ import boto3
 import pytest
 import yaml
 
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from localstack.provision import POLICIES, main, policy
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, StoreName, running
 from tests.infra.policies import for_stores_here

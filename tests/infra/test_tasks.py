@@ -15,7 +15,7 @@ import pytest
 
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.process.http_endpoint import PAGES
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra import costs, pages
 from tests.infra.programs import EXAMPLES, MODULES
 from tests.rigs.patience import PATIENCE_S

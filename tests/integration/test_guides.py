@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from bucketlog.embedded.cluster import EmbeddedCluster
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.models.repository import ROOT
 from tests.servers.cluster import free_port
 

@@ -31,7 +31,7 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.process.embedded_redis import ValkeyProcesses
 from bucketlog.stateless_broker.produce.commit import Committer
 from bucketlog.stateless_broker.produce.intake import Intake
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket

@@ -17,7 +17,7 @@ from bucketlog.stateless_broker.assembly.transaction_parts import TransactionPar
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervision
 
 ITEMS_MAX = 10_000

@@ -15,7 +15,7 @@ from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.network.tls_channel import HandshakeLimit, TlsChannel
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.rigs.certificate_authority import Authority, KeyPair
 
 MUCH = 24 << 20

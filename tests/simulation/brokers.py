@@ -18,7 +18,7 @@ from bucketlog.stateless_broker.health import Health
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage.counting import CountingBucket
 from tests.simulation.bucket import BucketClient
 from tests.simulation.embedded_redis import SimulatedEmbedded

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.simulation.brokers import Place, SimulatedBroker
 from tests.simulation.bucket import BucketClient, Store
 from tests.simulation.clients import Client, Producer, Surface

@@ -42,7 +42,7 @@ from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
 from bucketlog.stateless_broker.process.audit_output import open_audit_log
 from bucketlog.stateless_broker.process.log_lines import JsonLines
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 HEADER = RequestHeader(ApiKey.CREATE_TOPICS, 7, 5, "cli\nent")
 

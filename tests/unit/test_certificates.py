@@ -9,8 +9,8 @@ from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.health import BrokerPart, Health
 from bucketlog.stateless_broker.network.certificates import Certificates
 from bucketlog.stateless_broker.network.tls_context import LoadedTls, load_tls
-from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.tls_settings import TlsSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.tls import TlsSettings
 from tests.rigs.certificate_authority import PASSWORD, Authority, KeyPair, replace_file
 
 DAY_S = 86_400

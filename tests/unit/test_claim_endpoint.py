@@ -9,7 +9,7 @@ from bucketlog.log_format.model import WriterId
 from bucketlog.metadata.sequencer.endpoint import Endpoint, decode_endpoint, encode_endpoint
 from bucketlog.stateless_broker.epochs.activation import CLAIM_BYTES_MAX, Claim, EpochStarter
 from bucketlog.stateless_broker.process.embedded_redis import valkey_settings
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.tiered_storage import keys
 from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from bucketlog.tiered_storage.backends.threaded import ThreadedBucket

@@ -18,7 +18,7 @@ from bucketlog.embedded.settings import (
     variable,
 )
 from bucketlog.log_format.errors import ConfigurationError
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.servers.cluster import free_port
 
 HOST = "127.0.0.1"

@@ -16,7 +16,7 @@ from bucketlog.stateless_broker.network.listener import Listener, bound_socket
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.open_connections import OpenConnections
 from bucketlog.stateless_broker.network.request_figures import RequestFigures
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from bucketlog.stateless_broker.supervision import Supervisor
 from tests.rigs.fake_wire import framed
 from tests.rigs.patience import PATIENCE_S, eventually_async

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from bucketlog.stateless_broker.listener_addresses import (
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.listener_addresses import (
     ListenerProtocol,
     ListenerSpec,
     advertise,
@@ -12,7 +13,6 @@ from bucketlog.stateless_broker.listener_addresses import (
     read_listeners,
     shifted,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
 
 PLAINTEXT, SSL = ListenerProtocol.PLAINTEXT, ListenerProtocol.SSL
 TWO = "inside:PLAINTEXT://127.0.0.1:9092,OUTSIDE:SSL://:9093"

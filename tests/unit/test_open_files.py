@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from bucketlog.stateless_broker.process.open_files import OpenFilesWatch, within_open_files
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 
 def settings(**given: int) -> BrokerSettings:

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from bucketlog.stateless_broker.principal_rules import read_principal_rules, user_of
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.principal_rules import read_principal_rules, user_of
 
 DOCUMENTED = ", ".join(
     [

@@ -36,7 +36,7 @@ from bucketlog.stateless_broker.process.console_login import (
     HttpRefusal,
     check_console,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 SALT = b"salt"
 DELAY_MS = 70

@@ -25,7 +25,7 @@ from bucketlog.stateless_broker.process.console_process import (
 )
 from bucketlog.stateless_broker.process.start_up import misspelt, unknown
 from bucketlog.stateless_broker.process.workers import RestartPolicy
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.rigs.patience import eventually_async
 
 AT_ONCE = RestartPolicy(Backoff(first_pause_ms=1, longest_pause_ms=1))

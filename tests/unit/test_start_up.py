@@ -14,7 +14,7 @@ from bucketlog.stateless_broker.process.start_up import (
     misspelt,
     unknown,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 
 
 @pytest.mark.parametrize(

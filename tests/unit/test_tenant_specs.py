@@ -6,9 +6,13 @@ import pytest
 
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants, plan_tenants
-from bucketlog.stateless_broker.setting_types import MIB
-from bucketlog.stateless_broker.settings import BrokerSettings
-from bucketlog.stateless_broker.tenant_specs import TENANTS_BYTES_MAX, TenantSpec, read_tenants
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
+from bucketlog.stateless_broker.settings.tenant_specs import (
+    TENANTS_BYTES_MAX,
+    TenantSpec,
+    read_tenants,
+)
+from bucketlog.stateless_broker.settings.types import MIB
 
 BY_LISTENER = "A:PLAINTEXT://127.0.0.1:0,B:PLAINTEXT://127.0.0.1:0"
 TWO = (TenantSpec("acme", ("A",)), TenantSpec("globex", ("B",)))

@@ -6,7 +6,7 @@ from bucketlog.log_format.errors import InvalidDataError
 from bucketlog.metadata.config_definitions import ConfigType
 from bucketlog.metadata.topic_configs import TOPIC_CONFIGS
 from bucketlog.metadata.topic_defaults import TopicDefaults
-from bucketlog.stateless_broker.settings import TOPIC_DEFAULTS, BrokerSettings
+from bucketlog.stateless_broker.settings.broker import TOPIC_DEFAULTS, BrokerSettings
 
 OTHERS = {
     "cleanup.policy": "compact",

@@ -15,7 +15,7 @@ from bucketlog.stateless_broker.process.workers import (
     Workers,
     worker_settings,
 )
-from bucketlog.stateless_broker.settings import BrokerSettings
+from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.rigs.broker_rig import until
 from tests.rigs.patience import PATIENCE_S
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.setting_types import Percent, Positive
+from bucketlog.stateless_broker.settings.types import Percent, Positive
 
 
 class TenantSettings(BaseSettings):

@@ -4,7 +4,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings
 
 from bucketlog.metadata.sequencer.transaction_requests import TransactionLimits
-from bucketlog.stateless_broker.setting_types import NotNegative, Positive
+from bucketlog.stateless_broker.settings.types import NotNegative, Positive
 
 
 class TransactionSettings(BaseSettings):

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings
 
 from bucketlog.consumers.share.group_rules import starting_age_ms
-from bucketlog.stateless_broker.setting_types import Positive
+from bucketlog.stateless_broker.settings.types import Positive
 
 
 def _checked_reset(text: str) -> str:

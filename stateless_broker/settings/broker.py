@@ -23,18 +23,23 @@ from bucketlog.metadata.topic_configs import (
     TIMESTAMP_BEFORE_MAX_MS,
 )
 from bucketlog.metadata.topic_defaults import TopicDefaults
-from bucketlog.stateless_broker.audit_settings import AuditSettings
-from bucketlog.stateless_broker.authorization_settings import AuthorizationSettings
-from bucketlog.stateless_broker.cluster_settings import ClusterSettings
-from bucketlog.stateless_broker.connection_settings import ConnectionSettings
-from bucketlog.stateless_broker.consumer_group_settings import ConsumerGroupSettings
-from bucketlog.stateless_broker.encryption_settings import EncryptionSettings
-from bucketlog.stateless_broker.fetch_settings import FetchSettings
-from bucketlog.stateless_broker.listener_settings import ListenerSettings
-from bucketlog.stateless_broker.login_settings import OAUTHBEARER, LoginSettings
-from bucketlog.stateless_broker.quota_settings import QuotaSettings
-from bucketlog.stateless_broker.served_console_settings import ServedConsoleSettings
-from bucketlog.stateless_broker.setting_types import (
+from bucketlog.stateless_broker.settings.audit import AuditSettings
+from bucketlog.stateless_broker.settings.authorization import AuthorizationSettings
+from bucketlog.stateless_broker.settings.cluster import ClusterSettings
+from bucketlog.stateless_broker.settings.connections import ConnectionSettings
+from bucketlog.stateless_broker.settings.consumer_groups import ConsumerGroupSettings
+from bucketlog.stateless_broker.settings.encryption import EncryptionSettings
+from bucketlog.stateless_broker.settings.fetch import FetchSettings
+from bucketlog.stateless_broker.settings.listeners import ListenerSettings
+from bucketlog.stateless_broker.settings.logins import OAUTHBEARER, LoginSettings
+from bucketlog.stateless_broker.settings.quotas import QuotaSettings
+from bucketlog.stateless_broker.settings.served_console import ServedConsoleSettings
+from bucketlog.stateless_broker.settings.share_groups import ShareGroupSettings
+from bucketlog.stateless_broker.settings.telemetry import TelemetrySettings
+from bucketlog.stateless_broker.settings.tenants import TenantSettings
+from bucketlog.stateless_broker.settings.tls import TlsSettings
+from bucketlog.stateless_broker.settings.transactions import TransactionSettings
+from bucketlog.stateless_broker.settings.types import (
     MIB,
     AtLeastMinusOne,
     LongNotNegative,
@@ -43,12 +48,7 @@ from bucketlog.stateless_broker.setting_types import (
     Positive,
     Quantile,
 )
-from bucketlog.stateless_broker.share_group_settings import ShareGroupSettings
-from bucketlog.stateless_broker.telemetry_settings import TelemetrySettings
-from bucketlog.stateless_broker.tenant_settings import TenantSettings
-from bucketlog.stateless_broker.tls_settings import TlsSettings
-from bucketlog.stateless_broker.transaction_settings import TransactionSettings
-from bucketlog.stateless_broker.upkeep_settings import UpkeepSettings
+from bucketlog.stateless_broker.settings.upkeep import UpkeepSettings
 
 TOPIC_DEFAULTS = {
     MAX_MESSAGE_BYTES: "message_max_bytes",

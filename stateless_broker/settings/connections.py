@@ -4,7 +4,7 @@
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.setting_types import Positive
+from bucketlog.stateless_broker.settings.types import Positive
 
 
 class ConnectionSettings(BaseSettings):

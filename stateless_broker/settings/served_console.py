@@ -6,7 +6,7 @@
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.setting_types import MIB, Positive
+from bucketlog.stateless_broker.settings.types import MIB, Positive
 
 
 class ServedConsoleSettings(BaseSettings):

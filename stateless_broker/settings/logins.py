@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.setting_types import NotNegative, Positive
+from bucketlog.stateless_broker.settings.types import NotNegative, Positive
 
 PLAIN = "PLAIN"
 OAUTHBEARER = "OAUTHBEARER"

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
 from bucketlog.consumers.modern_settings import MigrationPolicy
-from bucketlog.stateless_broker.setting_types import MIB, NotNegative, Positive
+from bucketlog.stateless_broker.settings.types import MIB, NotNegative, Positive
 
 
 class OffsetCommitAck(StrEnum):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.setting_types import Positive
+from bucketlog.stateless_broker.settings.types import Positive
 
 ALL_METRICS = "*"
 

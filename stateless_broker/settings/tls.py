@@ -6,8 +6,8 @@ from pathlib import Path
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.principal_rules import PrincipalRule, read_principal_rules
-from bucketlog.stateless_broker.setting_types import NotNegative, Positive
+from bucketlog.stateless_broker.settings.principal_rules import PrincipalRule, read_principal_rules
+from bucketlog.stateless_broker.settings.types import NotNegative, Positive
 
 
 class TlsVersion(StrEnum):

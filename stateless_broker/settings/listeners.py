@@ -3,14 +3,14 @@
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
-from bucketlog.stateless_broker.listener_addresses import (
+from bucketlog.stateless_broker.settings.listener_addresses import (
     DEFAULT_NAME,
     ListenerProtocol,
     ListenerSpec,
     advertise,
     read_listeners,
 )
-from bucketlog.stateless_broker.setting_types import Port
+from bucketlog.stateless_broker.settings.types import Port
 
 
 class ListenerSettings(BaseSettings):
