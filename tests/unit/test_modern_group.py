@@ -182,6 +182,16 @@ def test_partitions_are_shown_until_the_member_reports_them() -> None:
     assert beats(group, member_epoch=4).assignment is None
 
 
+@pytest.mark.parametrize("first", ["range", "uniform"])
+def test_uniform_is_the_assignor_of_a_tie(first: str) -> None:
+    second = "uniform" if first == "range" else "range"
+    made = forms()
+    group, _ = modern(made, joins(assignor=first), joins("other", assignor=second))
+    assert group.machine.assignor == "uniform"
+    made.heartbeat(group, joins("third", assignor="range"), NOW_MS)
+    assert group.machine.assignor == "range"
+
+
 def test_a_member_repeats_its_epoch_without_its_partitions() -> None:
     group, _ = modern(forms(), joins(), joins("other"))
     group.consumer_heartbeat(ModernHeartbeat("other", -1), NOW_MS)
