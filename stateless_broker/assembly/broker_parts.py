@@ -26,7 +26,7 @@ from bucketlog.stateless_broker.fetch.watching import Watchers
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation
 from bucketlog.stateless_broker.handlers.client_telemetry import ClientMetrics
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.quotas import QuotaRules, Quotas, ThrottleCounts
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import Intake

@@ -34,7 +34,7 @@ from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.fetch.reading import RangeReader
 from bucketlog.stateless_broker.handlers.batch_validation import BatchValidation, ValidationLimits
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
+from bucketlog.stateless_broker.membership.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.settings.broker import BrokerSettings

@@ -12,7 +12,7 @@ from bucketlog.log_format.model import WallClock
 from bucketlog.stateless_broker.epochs.activation import Claim
 from bucketlog.stateless_broker.epochs.epoch_signs import EpochSignReader
 from bucketlog.stateless_broker.epochs.takeover import ForeignEpoch, Takeover
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 
 
 class ForeignEpochs:

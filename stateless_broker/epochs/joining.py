@@ -28,7 +28,7 @@ from bucketlog.stateless_broker.epochs.foreign_epochs import ForeignEpochs
 from bucketlog.stateless_broker.epochs.known_segments import KnownSegments
 from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from bucketlog.stateless_broker.epochs.server_choice import (
 )
 from bucketlog.stateless_broker.epochs.servers import Servers
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 
 OUTAGE_PAUSE_S = 0.1
 """The pause between two calls to a server that does not answer."""

@@ -14,7 +14,7 @@ from bucketlog.log_format.wire.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from bucketlog.log_format.wire.metadata import NO_OPERATIONS_KNOWN
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 
 BROKERS = 1

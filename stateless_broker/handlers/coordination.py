@@ -26,7 +26,7 @@ from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.authorization.needs import GROUP_NOT_AUTHORIZED
 from bucketlog.stateless_broker.epochs.end import EpochEnd
 from bucketlog.stateless_broker.handlers.transactions import TransactionsHandler
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.producer_ids import ProducerIds

@@ -13,7 +13,7 @@ from bucketlog.log_format.lru import LruCache
 from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.wire import metadata
 from bucketlog.metadata.fold import TopicState
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 
 ENTRY_BYTES = 300
 """The overhead of an entry, beside its encoded bytes."""

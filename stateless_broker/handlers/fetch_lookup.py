@@ -17,7 +17,7 @@ from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.partition_log import PartitionLog
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.handlers.fetch_plan import PlannedPartitions
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
 

@@ -18,7 +18,7 @@ from bucketlog.log_format.wire.messages.describe_log_dirs import (
 )
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 

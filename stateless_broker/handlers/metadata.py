@@ -27,13 +27,13 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, LeaderPlace
 from bucketlog.stateless_broker.handlers.topic_changes import TopicChanges, why_missing
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
+from bucketlog.stateless_broker.membership.roles import zone_of_client
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.audit import Change
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS
 from bucketlog.stateless_broker.network.turns import Turns
-from bucketlog.stateless_broker.roles import zone_of_client
 
 logger = logging.getLogger(__name__)
 

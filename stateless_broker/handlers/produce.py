@@ -41,7 +41,7 @@ from bucketlog.stateless_broker.handlers.batch_validation import (
     Verdict,
 )
 from bucketlog.stateless_broker.handlers.open_produce import OpenProduce, SlicedWork
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
 from bucketlog.stateless_broker.network.turns import Slices

@@ -31,7 +31,7 @@ from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.sequencer.live_brokers import LiveBroker
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.needs import CLUSTER_NOT_AUTHORIZED
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 

@@ -8,7 +8,7 @@ from bucketlog.log_format.model import TopicIdPartition
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.sequencer.live_brokers import LiveBroker
 from bucketlog.metadata.view import View
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 
 TOPICS_KEPT = 1_000
 

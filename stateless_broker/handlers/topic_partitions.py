@@ -23,7 +23,7 @@ from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.topic_changes import why_missing
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Turns
 

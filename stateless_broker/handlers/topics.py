@@ -45,7 +45,7 @@ from bucketlog.stateless_broker.handlers.topic_changes import (
     TopicChangeResult,
     TopicChanges,
 )
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request, WrittenResponse
 from bucketlog.stateless_broker.network.messages import write_row, write_rows
 from bucketlog.stateless_broker.network.response_rows import COUNTED_ROWS

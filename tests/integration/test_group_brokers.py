@@ -7,7 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from tests.models.groups import subscription
 from tests.rigs.broker_rig import Rig, until
 from tests.rigs.patience import PATIENCE_S

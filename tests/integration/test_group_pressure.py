@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.metadata.sequencer.scripts import SequencerVerb
-from bucketlog.stateless_broker.membership import NAME_CHARS_KEPT
+from bucketlog.stateless_broker.membership.membership import NAME_CHARS_KEPT
 from tests.integration.conftest import MakeTopic
 from tests.rigs.broker_rig import Rig
 from tests.rigs.wire_client import WireClient

@@ -24,7 +24,7 @@ from bucketlog.stateless_broker.assembly.node import Node
 from bucketlog.stateless_broker.assembly.node_environment import NodeEnvironment
 from bucketlog.stateless_broker.duties.checkpointing import Checkpointer
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.connection import ANONYMOUS, Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot, UnsettledChanges
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget

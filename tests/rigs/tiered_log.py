@@ -49,7 +49,7 @@ from bucketlog.stateless_broker.handlers.partition_reads import (
     PartitionReads,
 )
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.membership import Membership, MembershipTimeouts
+from bucketlog.stateless_broker.membership.membership import Membership, MembershipTimeouts
 from bucketlog.stateless_broker.network.apis import Request, RequestHeader
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.turns import Turns

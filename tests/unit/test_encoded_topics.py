@@ -7,7 +7,7 @@ from uuid import UUID
 from bucketlog.log_format.model import TopicId
 from bucketlog.metadata.fold import TopicState
 from bucketlog.stateless_broker.handlers.encoded_topics import EncodedTopics, LeaderPlace
-from bucketlog.stateless_broker.membership import Membership
+from bucketlog.stateless_broker.membership.membership import Membership
 from tests.unit.test_membership import member, membership_of
 
 TOPIC = TopicState(TopicId(UUID(int=5).bytes), "flights", 12, {})

@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 from bucketlog.log_format.backoff import Backoff
 from bucketlog.log_format.errors import SequencerUnavailableError
-from bucketlog.stateless_broker import lifeline
-from bucketlog.stateless_broker.lifeline import Lifeline
+from bucketlog.stateless_broker.membership import lifeline
+from bucketlog.stateless_broker.membership.lifeline import Lifeline
 from tests.rigs.broker_rig import until
 
 FIRST_PAUSE_S = lifeline.BACKOFF.first_pause_ms / 1000

@@ -23,12 +23,12 @@ from bucketlog.metadata.sequencer.live_brokers import (
 )
 from bucketlog.metadata.sequencer.live_brokers import LiveBrokers as Answer
 from bucketlog.stateless_broker.health import Health
-from bucketlog.stateless_broker.membership import (
+from bucketlog.stateless_broker.membership.membership import (
     Membership,
     MembershipTimeouts,
 )
+from bucketlog.stateless_broker.membership.roles import by_preference, deal, zone_of_client
 from bucketlog.stateless_broker.network.turns import SLICE_UNITS
-from bucketlog.stateless_broker.roles import by_preference, deal, zone_of_client
 from tests.rigs.broker_rig import until
 
 TOPIC = TopicId(UUID(int=5).bytes)

@@ -1,7 +1,7 @@
 """Members that a broker remembers although its Redis does not list them."""
 
 from bucketlog.metadata.sequencer.live_brokers import BrokerAddress, LiveBroker, LiveBrokers
-from bucketlog.stateless_broker.remembered_members import KNOWN_MAX, RememberedMembers
+from bucketlog.stateless_broker.membership.remembered_members import KNOWN_MAX, RememberedMembers
 
 
 def member(node_id: int, incarnation: str, *, serves: bool = True) -> LiveBroker:

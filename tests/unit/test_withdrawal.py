@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from bucketlog.log_format.model import WriterId
-from bucketlog.stateless_broker.withdrawal import Withdrawal, WithdrawalLimits, WriteState
+from bucketlog.stateless_broker.membership.withdrawal import (
+    Withdrawal,
+    WithdrawalLimits,
+    WriteState,
+)
 
 STALLED = WriteState("the bucket stalls", False, True, False, WriterId("w"))
 WELL = replace(STALLED, reason=None)

@@ -22,10 +22,14 @@ from bucketlog.metadata.sequencer.live_brokers import (
     NodeIdConflict,
 )
 from bucketlog.stateless_broker.health import BrokerPart, Health
-from bucketlog.stateless_broker.lifeline import Lifeline
-from bucketlog.stateless_broker.remembered_members import RememberedMembers
-from bucketlog.stateless_broker.roles import by_preference, deal, weight
-from bucketlog.stateless_broker.withdrawal import Withdrawal, WithdrawalLimits, WriteState
+from bucketlog.stateless_broker.membership.lifeline import Lifeline
+from bucketlog.stateless_broker.membership.remembered_members import RememberedMembers
+from bucketlog.stateless_broker.membership.roles import by_preference, deal, weight
+from bucketlog.stateless_broker.membership.withdrawal import (
+    Withdrawal,
+    WithdrawalLimits,
+    WriteState,
+)
 
 logger = logging.getLogger(__name__)
 
