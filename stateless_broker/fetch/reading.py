@@ -115,9 +115,13 @@ class RangeReader:
         )
 
     async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
-        """Return the bytes of all ranges, one part after the other. If the bucket fails or takes
-        too long, return those of the first ranges that are there. Raises `BucketError`,
-        `CorruptObjectError` if there are none."""
+        """Return the bytes of all ranges, one part after the other: as `read_each`."""
+        return [part for parts in await self.read_each(ranges) for part in parts]
+
+    async def read_each(self, ranges: Sequence[StoredRange]) -> list[Sequence[Buffer]]:
+        """Return the parts of each range. If the bucket fails or takes too long, return those of
+        the first ranges that are there. Raises `BucketError`, `CorruptObjectError` if there are
+        none."""
         found = [self.cache.find(wanted) for wanted in ranges]
         missing = [wanted for wanted, parts in zip(ranges, found, strict=True) if parts is None]
         self.counts.bytes_from_memory += sum(wanted.length for wanted in ranges)
@@ -127,7 +131,7 @@ class RangeReader:
             read = iter(await self._read(missing, or_less=found[0] is not None))
             found = [parts if parts is not None else _one(next(read, None)) for parts in found]
         there = takewhile(lambda parts: parts is not None, found)
-        return [part for parts in there if parts is not None for part in parts]
+        return [parts for parts in there if parts is not None]
 
     async def read_aside(self, wanted: StoredRange) -> Buffer:
         """Read bytes that locate batches and are not sent to clients. Raises as `read`."""

@@ -7,15 +7,15 @@ without its marker, the consumer would drop the producer's later records. Source
 UnifiedLog.read, and CompletedFetch of its consumer.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.model import Buffer, TopicId, TopicIdPartition
+from bucketlog.log_format.model import Buffer, StoredObject, TopicId, TopicIdPartition
 from bucketlog.log_format.transactions import AbortedTransaction
 from bucketlog.log_format.wire import fetch
-from bucketlog.metadata.partition_log import PartitionLog, Stretch
+from bucketlog.metadata.partition_log import PartitionLog, StoredRange, Stretch
 
 _OVERTAKEN = (ErrorCode.none, ErrorCode.kafka_storage_error)
 _ABORTED_BYTES = 17
@@ -184,17 +184,6 @@ class ReadableBytes:
         return rows
 
 
-def own_parts(parts: list[Buffer]) -> list[Buffer]:
-    """Copy small parts of large objects, so that the objects can be freed. A response then holds at
-    most twice its own size in memory."""
-    return [
-        bytes(part)
-        if isinstance(part, memoryview) and 2 * part.nbytes < memoryview(part.obj).nbytes
-        else part
-        for part in parts
-    ]
-
-
 class FetchedRecords(NamedTuple):
     """Batches of a partition with their aborted transactions, or the error."""
 
@@ -216,11 +205,13 @@ NOTHING = FetchedRecords(ErrorCode.none, [])
 
 class PlannedRead(NamedTuple):
     """A read that has not begun: `size` in bytes of the batches (for the tier, an upper bound), the
-    function that reads them, and the number of aborted transactions in the response."""
+    function that reads them, the number of aborted transactions in the response, and the ranges of
+    log segments. The function gets the bytes that the response takes of each segment, or none."""
 
     size: int
-    start: Callable[[], Awaitable[FetchedRecords]]
+    start: Callable[[Mapping[StoredObject, int]], Awaitable[FetchedRecords]]
     aborted: int = 0
+    ranges: Sequence[StoredRange] = ()
 
     @property
     def answer_bytes(self) -> int:

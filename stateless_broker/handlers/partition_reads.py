@@ -7,7 +7,7 @@ Kafka's ReplicaManager.readFromLog.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from bucketlog.log_format.errors import (
     CorruptObjectError,
     InvalidDataError,
 )
-from bucketlog.log_format.model import TopicIdPartition
+from bucketlog.log_format.model import Buffer, StoredObject, TopicIdPartition
 from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.metadata.partition_log import PartitionLog
@@ -41,9 +41,9 @@ from bucketlog.stateless_broker.handlers.fetch_plan import (
     PlannedPartition,
     PlannedPartitions,
     PlannedRead,
-    own_parts,
     result_of,
 )
+from bucketlog.stateless_broker.handlers.owned_parts import own_parts, own_records, taken_bytes
 from bucketlog.stateless_broker.network.answer_memory import SMALL_ANSWER_BYTES
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.turns import Slices, Turns
@@ -123,10 +123,10 @@ class PartitionReads:
             reads = await self._plan_all(bytes_max, planned)  # the log has changed
         self._read_ahead.ask()
         found = [NOTHING] * len(planned)
-        for row, records in zip(
-            reads, await asyncio.gather(*(read.start() for read in reads.values())), strict=True
-        ):
-            found[row] = records
+        taken = taken_bytes(reads.values())
+        records = own_records(await asyncio.gather(*(read.start(taken) for read in reads.values())))
+        for row, each in zip(reads, records, strict=True):
+            found[row] = each
         if all(records.is_nothing for records in found):
             found = await self._find_one(planned)
         if limits is not None:
@@ -159,7 +159,7 @@ class PartitionReads:
             read = self._plan(
                 part, 0, len(planned), at_least_one=not any(records.parts for records in found)
             )
-            found.append(NOTHING if read is None else await read.start())
+            found.append(NOTHING if read is None else await read.start({}))
         return found
 
     def _plan(
@@ -178,7 +178,7 @@ class PartitionReads:
                 return None
             return PlannedRead(
                 size,
-                lambda: self._told(
+                lambda _: self._told(
                     partition, self._read_tier(part, log, max_bytes, at_least_one=at_least_one)
                 ),
             )
@@ -192,11 +192,17 @@ class PartitionReads:
         if not ranges:
             return None
 
-        async def read() -> FetchedRecords:
-            return FetchedRecords(ErrorCode.none, await self._reader.read(ranges), aborted)
+        async def read(taken: Mapping[StoredObject, int]) -> FetchedRecords:
+            found = await self._reader.read_each(ranges)
+            parts: list[Buffer] = []
+            for wanted, each in zip(ranges, found, strict=False):
+                parts += own_parts(each, taken.get(wanted.object, 0))
+            return FetchedRecords(ErrorCode.none, parts, aborted)
 
         size = sum(stored.length for stored in ranges)
-        return PlannedRead(size, lambda: self._told(partition, read()), len(aborted))
+        return PlannedRead(
+            size, lambda taken: self._told(partition, read(taken)), len(aborted), ranges
+        )
 
     async def read_one(
         self, log: PartitionLog, offset: int, max_bytes: int, *, committed_only: bool
@@ -206,7 +212,7 @@ class PartitionReads:
         part = PlannedPartition("", None, number, offset, max_bytes, none, log, committed_only)
         read = self._plan(part, max_bytes, 1, at_least_one=True)
         self._read_ahead.ask()
-        return NOTHING if read is None else await read.start()
+        return NOTHING if read is None else await read.start({})
 
     async def _read_tier(
         self, part: PlannedPartition, log: PartitionLog, max_bytes: int, *, at_least_one: bool
@@ -231,7 +237,7 @@ class PartitionReads:
         aborted = part.aborted_in(offset, stretch)
         self._read_ahead.note(partition, log, offset, stretch.ranges)
         self._read_ahead.ask()
-        parts += await self._reader.read(stretch.ranges)
+        parts += own_parts(await self._reader.read(stretch.ranges))
         return FetchedRecords(ErrorCode.none, parts, aborted)
 
     @asynccontextmanager
@@ -264,7 +270,7 @@ class PartitionReads:
         except (CorruptObjectError, InvalidDataError) as error:
             logger.error("a fetch cannot read the bucket: %s", error)
             return FetchedRecords(kafka_code(error, ApiFamily.READ), [])
-        return found._replace(parts=own_parts(found.parts))
+        return found
 
     def _offsets_of(self, part: PlannedPartition) -> LogOffsets:
         if part.log is None or self._view.log(part.log.partition) is None:
