@@ -24,6 +24,9 @@ class ModernMembers:
         self._names = Counter[str]()
         self._protocols = Counter[str]()
         self._assignors = Counter[str]()
+        self._lone_assignor: str | None = None
+        """The assignor that only the last member put with an assignor asks for; None if others ask
+        for it, too, or a target was computed since."""
         self.regexes = Counter[str]()
         """Number of members by the regular expression that they subscribe to."""
         self.classic_count = 0
@@ -64,6 +67,15 @@ class ModernMembers:
         counts = self._assignors
         return max(counts, key=lambda name: (counts[name], name), default=None)
 
+    def take_assignor(self) -> str | None:
+        """The assignor of the next target: as `preferred_assignor`, but of two assignors with one
+        member each, that of the last change. Source: Kafka's
+        ConsumerGroup.computePreferredServerAssignor; `HashMap.compute` puts a new key first."""
+        last, self._lone_assignor = self._lone_assignor, None
+        if last is not None and max(self._assignors.values()) == 1:
+            return last
+        return self.preferred_assignor()
+
     def supports(self, names: list[str]) -> bool:
         """Return whether all members of the classic protocol support one of these protocols."""
         if not self._members:
@@ -92,6 +104,9 @@ class ModernMembers:
         _add(self._names, member.topics, sign)
         _add(self.regexes, (member.regex,) if member.regex else (), sign)
         _add(self._assignors, (member.assignor,) if member.assignor else (), sign)
+        if member.assignor:
+            is_lone = sign > 0 and self._assignors[member.assignor] == 1
+            self._lone_assignor = member.assignor if is_lone else None
         if member.classic is not None:
             self.classic_count += sign
             _add(self._protocols, {each.name for each in member.classic.protocols}, sign)

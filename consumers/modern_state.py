@@ -137,7 +137,8 @@ class ModernGroupState:
             return
         if self.assigned_ms is not None and now_ms < self.assigned_ms + interval_ms:
             return
-        self.target = ASSIGNORS[self.assignor](self._assignor_input(topics))
+        assignor = self.members.take_assignor() or DEFAULT_ASSIGNOR
+        self.target = ASSIGNORS[assignor](self._assignor_input(topics))
         self.target_epoch = self.epoch
         self.assigned_ms = now_ms
         self.note_change()

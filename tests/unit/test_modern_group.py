@@ -182,14 +182,24 @@ def test_partitions_are_shown_until_the_member_reports_them() -> None:
     assert beats(group, member_epoch=4).assignment is None
 
 
-@pytest.mark.parametrize("first", ["range", "uniform"])
-def test_uniform_is_the_assignor_of_a_tie(first: str) -> None:
-    second = "uniform" if first == "range" else "range"
+@pytest.mark.parametrize(("first", "second"), [("range", "uniform"), ("uniform", "range")])
+def test_a_tie_of_assignors_is_decided_as_by_kafka(first: str, second: str) -> None:
+    """A description shows `uniform`, and the last member's assignor computes the target."""
     made = forms()
-    group, _ = modern(made, joins(assignor=first), joins("other", assignor=second))
+    group, _ = modern(made, joins("z", assignor=first), joins("a", assignor=second))
     assert group.machine.assignor == "uniform"
-    made.heartbeat(group, joins("third", assignor="range"), NOW_MS)
-    assert group.machine.assignor == "range"
+    (taken,) = group.machine.target["a"].values()
+    assert taken == ({0} if second == "range" else {1}), "uniform leaves z its first partition"
+    modern_third = made.heartbeat(group, joins("b", assignor="range"), NOW_MS)
+    assert isinstance(modern_third.group, ModernGroup)
+    assert modern_third.group.machine.assignor == "range"
+
+
+def test_the_assignor_of_a_member_that_left_is_not_used() -> None:
+    made = forms()
+    group, _ = modern(made, joins("z", assignor="uniform"), joins("a", assignor="range"))
+    group.consumer_heartbeat(ModernHeartbeat("a", -1), NOW_MS)
+    assert group.machine.members.take_assignor() == "uniform"
 
 
 def test_a_member_repeats_its_epoch_without_its_partitions() -> None:
