@@ -1,5 +1,6 @@
 """`bucketlog export`: topics of bucketlog, into an Apache Kafka cluster."""
 
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,8 @@ from bucketlog.cli.security import given_client_config, given_security, secured
 from bucketlog.cli.signals import stop_asked
 from bucketlog.client.mechanisms import DEFAULT_MECHANISM, Mechanism
 from bucketlog.terminal import EXIT_OK, counted, note, say
+
+SAY_S = 10.0
 
 To = Annotated[
     str,
@@ -77,9 +80,13 @@ def export(
         closing(Export(source, target, topics, settings, note)) as running,
     ):
         note(f"exporting {counted(len(running.topics), 'topic')}")
+        said_s = time.monotonic()
         while not asked():
             if not running.step() and (once or finish) and running.lag() == 0:
                 break
+            if time.monotonic() - said_s >= SAY_S:
+                said_s = time.monotonic()
+                say(f"{running.records:,} records exported, {running.lag():,} offsets behind")
         say(f"{counted(running.records, 'record')} exported")
         asked.raise_signal()
         if finish:
@@ -87,6 +94,7 @@ def export(
             say(
                 f"{counted(end.partitions, 'partition')} with {counted(end.records, 'record')} are "
                 f"equal, {end.same_offsets} with the same offsets; "
-                f"{counted(end.groups, 'group')} moved"
+                f"offsets of {counted(end.groups, 'group')} committed. Of compacted topics, only "
+                "the latest record of each key is counted"
             )
     return EXIT_OK

@@ -124,17 +124,44 @@ def mirror(
     )
     selection = MirrorSelection(topics, groups, acls)
     if groups_alone:
-        active = sync_groups_alone(*clusters, selection, note)
-        note(*(f"group {group!r} has members at the source" for group in active))
-        return EXIT_FAILED if active else EXIT_OK
+        if cut_over or once:
+            raise ConfigurationError(
+                "--groups-alone copies nothing but offsets", remedy="omit --cut-over and --once"
+            )
+        return _say_moved(sync_groups_alone(*clusters, selection, note))
     with Mirror(*clusters, selection, settings, note) as running:
-        running.look()
-        note(f"mirroring {counted(len(running.topics), 'topic')}")
+        _look_first(running, topics, is_once=once or cut_over)
         if cut_over:
             how = StopWriters(stop_writers)
             rules = CutOverSettings(how, quiet_s, rest_s, groups_s, settings.timeout_s)
             return _cut_over(running, rules)
         return _follow(running, settings.sync_s, is_once=once)
+
+
+def _say_moved(moved: tuple[int, list[str]]) -> int:
+    """Say how many groups have got new offsets, and which ones have members at the source."""
+    copied, active = moved
+    say(f"new offsets of {counted(copied, 'group')} copied")
+    note(
+        *(
+            f"group {group!r} has members at the source: stop its consumers, and run the command "
+            "again"
+            for group in active
+        )
+    )
+    return EXIT_FAILED if active else EXIT_OK
+
+
+def _look_first(running: "Mirror", patterns: list[str], *, is_once: bool) -> None:
+    """Begin to mirror what is there. Raises `MirrorError` if `is_once`, and nothing is there."""
+    from bucketlog.mirror.topics import no_topic
+
+    running.look()
+    if not running.topics:
+        if is_once:
+            raise no_topic(patterns)
+        note(f"{no_topic(patterns).args[0]}: waiting for topics")
+    note(f"mirroring {counted(len(running.topics), 'topic')}")
 
 
 def _follow(running: "Mirror", sync_s: float, *, is_once: bool) -> int:

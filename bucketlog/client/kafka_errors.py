@@ -128,7 +128,8 @@ ADVICE: dict[str, Advice] = {
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(
         False,
-        "raise BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
+        "a mirrored topic takes records after its cut-over; for other changes, raise "
+        "BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
     ),
     "PREFERRED_LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),

@@ -15,6 +15,7 @@ from enum import StrEnum
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry
 
 from bucketlog.client.admin import LATEST
+from bucketlog.log_format.errors import BucketlogError, LogError
 from bucketlog.mirror.acls import stop_of
 from bucketlog.mirror.copier import MirrorError, PartitionProgress
 from bucketlog.mirror.run import Mirror
@@ -214,9 +215,20 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
         report(f"producers of the source are stopped (by {how.value})")
         yield
     except BaseException:
-        _set_stop(mirror, how, before, is_stopped=False)
-        report("producers of the source may write again")
+        _let_write(mirror, how, before, report)
         raise
+
+
+def _let_write(
+    mirror: Mirror, how: StopWriters, before: dict[str, str], report: Callable[[str], None]
+) -> None:
+    """Undo the stop. The error that ended the cut-over matters more than an error here."""
+    try:
+        _set_stop(mirror, how, before, is_stopped=False)
+    except BucketlogError as error:
+        report(f"whether producers of the source may write again is unknown: {error}")
+        return
+    report("producers of the source may write again")
 
 
 def _set_stop(
@@ -224,10 +236,15 @@ def _set_stop(
 ) -> None:
     if how is StopWriters.ACL:
         rules = [stop_of(topic) for topic in mirror.topics]
-        if is_stopped:
-            mirror.source.acls.create(rules)
-        else:
-            mirror.source.acls.delete(rules)
+        try:
+            (mirror.source.acls.create if is_stopped else mirror.source.acls.delete)(rules)
+        except LogError as error:
+            if error.code != "SECURITY_DISABLED":
+                raise
+            raise MirrorError(
+                "the source has no authorizer",
+                remedy="stop the producers by --stop-writers config, or by yourself",
+            ) from error
         return
     _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES) if is_stopped else before)
 

@@ -28,13 +28,18 @@ from bucketlog.client.kafka_errors import log_error
 from bucketlog.mirror.copier import MirrorError
 from bucketlog.mirror.run import ClusterAccess
 from bucketlog.mirror.source import Partition
-from bucketlog.mirror.topics import TopicSummary, configs_of, topics_of
+from bucketlog.mirror.topics import TopicSummary, configs_of, no_topic, topics_of
 from bucketlog.mirror.verify import ComparedReader
 
 OURS_ALONE = frozenset({"mirror.source", "record.validation"})
 """Configs that Apache Kafka does not have."""
 GROUP = "bucketlog-export"
 RETRY_S = 0.2
+_FENCED = (
+    KafkaError._FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.PRODUCER_FENCED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,8 @@ class Export:
         self._settings = settings
         self._report = report
         self.topics = topics_of(source.admin, patterns)
+        if not self.topics:
+            raise no_topic(patterns)
         self._create_topics()
         config = dict(target.config) | {"linger.ms": 5, "enable.idempotence": True}
         if not settings.keep_offsets:
@@ -96,9 +103,16 @@ class Export:
     def close(self) -> None:
         """Close the clients. A producer that Python frees at its end may crash the process, because
         librdkafka still reports deliveries."""
-        self._producer.close()
+        try:
+            self._producer.close()
+        except KafkaException:  # a fatal error, which the last step has raised
+            pass
         self._consumer.close()
         self._at_target.close()
+
+    def wait_for_coordinator(self) -> None:
+        """Wait until groups of the target have a coordinator. Raises `LogError`."""
+        self._committed([next(iter(self.positions))])
 
     def lag(self) -> int:
         """Offsets of the source that the target lacks."""
@@ -124,6 +138,11 @@ class Export:
             else:
                 self._in_transaction(messages)
         except KafkaException as error:
+            if error.args[0].code() in _FENCED:
+                raise MirrorError(
+                    "another export of the same topics to the same cluster has started",
+                    remedy="let only one of them run",
+                ) from error
             raise log_error(error.args[0], "writing to the target") from error
         self._note_ends()
         self.records += len(messages)

@@ -43,10 +43,12 @@ class GroupMirror:
 
     def sync(
         self, topics: Collection[str], ends: Mapping[Partition, int], *, forward_only: bool = False
-    ) -> None:
+    ) -> int:
         """Copy the offsets that have changed. An offset above `ends`, what the target has of the
         partition, waits: a consumer there would be out of range. `forward_only`: no offset of the
-        target decreases, because consumers may have read on there. Raises `LogError`."""
+        target decreases, because consumers may have read on there. Returns the number of groups
+        whose offsets were copied. Raises `LogError`."""
+        copied = 0
         for group in self.groups():
             committed = {
                 partition: row
@@ -63,7 +65,8 @@ class GroupMirror:
                     if partition not in there or row[0] > there[partition][0]
                 }
             if committed:
-                self._commit(group, committed)
+                copied += self._commit(group, committed)
+        return copied
 
     def groups(self) -> list[str]:
         """The groups of the source that match the patterns."""
@@ -74,7 +77,7 @@ class GroupMirror:
         listed = _listed(self._source)
         return [group for group in self.groups() if listed[group] not in IDLE]
 
-    def _commit(self, group: str, committed: Committed) -> None:
+    def _commit(self, group: str, committed: Committed) -> bool:
         try:
             commit_offsets(self._target, group, committed)
         except LogError as error:
@@ -83,8 +86,9 @@ class GroupMirror:
             if group not in self._moved:
                 self._moved.add(group)
                 self._report(f"group {group!r} has members in the target: its offsets stay")
-            return
+            return False
         self._last[group] = committed
+        return True
 
 
 def group_names(admin: Admin, patterns: Sequence[str]) -> list[str]:

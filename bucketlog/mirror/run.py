@@ -18,7 +18,7 @@ from bucketlog.mirror.copier import Clusters, Copier, PartitionProgress
 from bucketlog.mirror.groups import GroupMirror
 from bucketlog.mirror.settings import MirrorSettings
 from bucketlog.mirror.source import Partition
-from bucketlog.mirror.topics import TopicMirror, TopicSummary
+from bucketlog.mirror.topics import TopicMirror, TopicSummary, no_topic
 
 
 class ClusterAccess:
@@ -214,10 +214,13 @@ def sync_groups_alone(
     target: ClusterAccess,
     selection: MirrorSelection,
     report: Callable[[str], None],
-) -> list[str]:
-    """Copy the groups' offsets once, after a cut-over. Returns groups that still have members at
-    the source. Raises `LogError`."""
+) -> tuple[int, list[str]]:
+    """Copy the groups' offsets once, after a cut-over. Returns the number of groups whose offsets
+    have changed, and the groups that still have members at the source. Raises `LogError`,
+    `MirrorError`."""
     topics = TopicMirror(source.admin, target.admin, selection.topics, report).in_source()
+    if not topics:
+        raise no_topic(selection.topics)
     ends = {
         Partition(name, number): offset
         for name, topic in topics.items()
@@ -226,5 +229,4 @@ def sync_groups_alone(
         ).items()
     }
     groups = GroupMirror(source.admin, target.admin, selection.groups, report)
-    groups.sync(topics, ends, forward_only=True)
-    return groups.active()
+    return groups.sync(topics, ends, forward_only=True), groups.active()

@@ -82,8 +82,10 @@ class TopicMirror:
         for name, topic in wanted.items():
             if present_configs[name].get(MIRROR_SOURCE) != source_id:
                 raise MirrorError(
-                    f"topic {name!r} of the target does not mirror cluster {source_id}",
-                    remedy="omit the topic from --topics, or delete the topic in the target",
+                    f"topic {name!r} of the target is not a mirror of cluster {source_id}: a "
+                    "cut-over has freed the topic, or somebody else has created it",
+                    remedy="omit the topic from --topics. Delete the topic in the target only if "
+                    "nobody needs its records",
                 )
             have = present[name].partitions if name in present else topic.partitions
             if have < topic.partitions:
@@ -177,6 +179,13 @@ def compacted_of(admin: Admin, names: Iterable[str]) -> set[str]:
     """Topics that are compacted. Raises `LogError`."""
     configs = configs_of(admin, names)
     return {name for name, each in configs.items() if "compact" in each.get("cleanup.policy", "")}
+
+
+def no_topic(patterns: Sequence[str]) -> MirrorError:
+    return MirrorError(
+        f"no topic of the source matches {' or '.join(map(repr, patterns))}",
+        remedy="check --topics; topics whose names begin with __ are never copied",
+    )
 
 
 def is_wanted(name: str, patterns: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from itertools import zip_longest
 from typing import NamedTuple
 
+from bucketlog.client.admin import Admin
 from bucketlog.log_format.errors import LogError
 from bucketlog.mirror.copier import MirrorError
 from bucketlog.mirror.export import Export, ends_of
@@ -26,11 +27,13 @@ from bucketlog.mirror.run import ClusterAccess
 from bucketlog.mirror.source import Partition
 from bucketlog.mirror.topics import compacted_of
 from bucketlog.mirror.verify import DIGEST_BYTES, ComparedReader, ReadRecord
+from bucketlog.terminal import counted
 
 
 @dataclass(frozen=True, slots=True)
 class ExportEnd:
-    """`same_offsets`: partitions whose records all have the offsets that they had."""
+    """`same_offsets`: partitions whose records all have the offsets that they had. `groups`: groups
+    whose offsets were committed at the target."""
 
     partitions: int
     same_offsets: int
@@ -70,20 +73,38 @@ def finish(
     finally:
         for reader in readers:
             reader.close()
+    export.wait_for_coordinator()
+    moved_groups = 0
     for group, rows in committed.items():
         moved: Committed = {
             partition: (translated[partition, offset], metadata)
             for partition, (offset, metadata) in rows.items()
             if (partition, offset) in translated
         }
-        try:
-            if moved:
-                commit_offsets(target.admin, group, moved)
-        except LogError as error:
-            if error.code not in HAS_MEMBERS:
-                raise
-            report(f"group {group!r} has members in the target: its offsets stay")
-    return ExportEnd(len(starts), same, records, len(committed))
+        moved_groups += _move(group, moved, target.admin, report)
+    return ExportEnd(len(starts), same, records, moved_groups)
+
+
+def _move(group: str, moved: Committed, target: Admin, report: Callable[[str], None]) -> bool:
+    """Commit the offsets that are not below those in the target, where consumers may have read on.
+    Returns whether an offset was committed."""
+    there = committed_offsets(target, group) if moved else {}
+    behind = {each for each, (offset, _) in moved.items() if offset < there.get(each, (0, ""))[0]}
+    if behind:
+        report(
+            f"group {group!r} has read further in the target: its offsets of "
+            f"{counted(len(behind), 'partition')} stay"
+        )
+    left = {partition: row for partition, row in moved.items() if partition not in behind}
+    try:
+        if left:
+            commit_offsets(target, group, left)
+    except LogError as error:
+        if error.code not in HAS_MEMBERS:
+            raise
+        report(f"group {group!r} has members in the target: its offsets stay")
+        return False
+    return bool(left)
 
 
 def _compare(

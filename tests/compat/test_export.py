@@ -36,6 +36,34 @@ def abort(bootstrap: str, topic: str) -> None:
     producer.abort_transaction(PATIENCE_S)
 
 
+def run(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def check_a_group_that_read_on(command: list[str], target: Admin) -> None:
+    """Another `--finish` leaves the group where its consumers have read on."""
+    further = {Partition("a", 0): (410, "there")}
+    commit_offsets(target, "g", further)
+    done = run([*command, "--finish"])
+    assert done.returncode == 0, done.stderr
+    assert committed_offsets(target, "g") == further
+    assert "group 'g' has read further in the target" in done.stderr
+    assert "offsets of 0 groups committed" in done.stdout
+
+
+def check_that_a_second_export_ends_the_first(command: list[str], source: str) -> None:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
+        assert first.stderr is not None
+        while "exporting 1 topic" not in first.stderr.readline():
+            assert first.poll() is None
+        assert run([*command, "--once"]).returncode == 0
+        produce(source, "a", 1)
+        _, errors = first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 1, errors
+    assert "another export of the same topics" in errors
+    assert "Traceback" not in errors
+
+
 @pytest.mark.parametrize("mode", ["--keep-offsets", "transactions"])
 def test_an_export(tmp_path: Path, components: Components, mode: str) -> None:
     """By transactions, six offsets are before the first 300 records, and a marker behind them."""
@@ -68,7 +96,16 @@ def test_an_export(tmp_path: Path, components: Components, mode: str) -> None:
             ).stdout
             target = Admin({"bootstrap.servers": kafka.bootstrap}, timeout_s=PATIENCE_S)
             place = committed_offsets(target, "g")
+            check_a_group_that_read_on(command, target)
+            if not mode.startswith("--"):
+                check_that_a_second_export_ends_the_first(command, cluster.bootstrap)
+            unknown = run([*command, "--topics", "nosuch", "--finish"])
+            only = run([each if each != "a" else "nosuch" for each in [*command, "--finish"]])
     except ConfigurationError as error:
         components.missing("Apache Kafka", error.remedy)
     assert "1 partition with 500 records are equal" in said
+    assert "offsets of 1 group committed" in said
+    assert unknown.returncode == 0, "a pattern may match nothing if another matches"
+    assert only.returncode == 1
+    assert "no topic of the source matches 'nosuch'" in only.stderr
     assert place == {Partition("a", 0): (400 if mode == "--keep-offsets" else 407, "here")}

@@ -51,6 +51,12 @@ class Clusters:
         assert process.returncode == 0, self.log.read_text()
         return said
 
+    def refused(self, why: str, *arguments: str) -> None:
+        process = self.mirror(*arguments)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode
+        assert why in self.log.read_text().splitlines()[-1]
+
 
 @pytest.fixture
 def clusters(tmp_path: Path, components: Components) -> Iterator[Clusters]:
@@ -153,7 +159,14 @@ def test_a_mirror_that_is_killed(clusters: Clusters) -> None:
     producer.produce("plain", b"new", on_delivery=lambda error, _: refused.append(error))
     producer.flush()
     assert "POLICY_VIOLATION" in str(refused)
+    clusters.refused("the source has no authorizer", "--cut-over", "--stop-writers", "acl")
+    clusters.refused("omit --cut-over and --once", "--cut-over", "--groups-alone")
     said = clusters.done("--cut-over", "--quiet-s", "0.5")
+    source = Admin({"bootstrap.servers": clusters.kafka}, timeout_s=PATIENCE_S)
+    commit_offsets(source, "g", {Partition("plain", 0): (78, "later")})
+    assert "new offsets of 1 group copied" in clusters.done("--groups-alone")
+    assert "new offsets of 0 groups copied" in clusters.done("--groups-alone")
+    clusters.refused("a cut-over has freed the topic", "--cut-over")
     assert "3 topics, 6 partitions" in said
     assert "are equal" in said
     producer.produce("plain", b"new", partition=0, on_delivery=lambda _, got: refused.append(got))
