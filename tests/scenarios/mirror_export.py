@@ -19,10 +19,15 @@ from tests.scenarios.logs_read import KEPT, PARTITIONS, PartitionContent, read_l
 
 
 def export_to_kafka(
-    folder: Path, bootstrap: str, topics: Mapping[str, str], groups: Mapping[str, str]
+    folder: Path,
+    bootstrap: str,
+    topics: Mapping[str, str],
+    groups: Mapping[str, str],
+    *,
+    step_s: float,
 ) -> str:
-    """`groups`: their topics by name. Returns the export's last line. Raises `AssertionError` where
-    a record or a group's place is lost."""
+    """`groups`: their topics by name. The export takes at most `step_s`. Returns its last line.
+    Raises `AssertionError` where a record or a group's place is lost."""
     with running_kafka(folder / "other-kafka") as kafka:
         command = [
             *(sys.executable, "-m", "bucketlog.cli", "export", "--to"),
@@ -40,7 +45,7 @@ def export_to_kafka(
             stdout=subprocess.PIPE,
             text=True,
             check=True,
-            timeout=PATIENCE_S,
+            timeout=step_s,
         )
         there = read_log(kafka.bootstrap, topics)
         for place, ours in read_log(bootstrap, topics).items():

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,8 @@ GROUP_PAUSE_S = 0.2
 @dataclass(frozen=True, slots=True)
 class MoveSizes:
     """`load_s`: how long producers write while the mirror follows and is killed. `records_before`
-    are there when the mirror begins; `kill_every_s` apart, its process is killed."""
+    are there when the mirror begins; `kill_every_s` apart, its process is killed. `step_s`: a step
+    over all records takes at most this long."""
 
     topics: int
     groups: int
@@ -54,6 +55,7 @@ class MoveSizes:
     load_s: float
     kill_every_s: float
     pause_s: float
+    step_s: float = PATIENCE_S
 
 
 @dataclass(slots=True)
@@ -127,7 +129,12 @@ class Move:
         for producer in self.producers:
             self._start(producer.run)
         goal = self.sizes.records_before
-        eventually(lambda: self._acknowledged() >= goal, self._errors, pause_s=0.1)
+        eventually(
+            lambda: self.acknowledged >= goal,
+            self._errors,
+            bound_s=self.sizes.step_s,
+            pause_s=0.1,
+        )
         for group in self.groups:
             self._start(lambda group=group: group.run(self.source, GROUP_PAUSE_S))
 
@@ -136,7 +143,8 @@ class Move:
         thread.start()
         self._threads.append(thread)
 
-    def _acknowledged(self) -> int:
+    @property
+    def acknowledged(self) -> int:
         self.check()
         return sum(each.acknowledged for each in self.producers)
 
@@ -189,11 +197,13 @@ class Move:
         before = self.log().count(stopped)
         process = self.mirror(*arguments)
         eventually(
-            lambda: self.log().count(stopped) > before or process.poll() is not None, self.log
+            lambda: self.log().count(stopped) > before or process.poll() is not None,
+            self.log,
+            bound_s=self.sizes.step_s,
         )
         self._kill(process)
         process = self.mirror(*arguments)
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        said, _ = process.communicate(timeout=self.sizes.step_s)
         if process.returncode:
             raise AssertionError(f"the cut-over failed: {self.log()}")
         self.figures.said = said.splitlines()[-1]
@@ -231,7 +241,7 @@ class Move:
         for thread in self._threads[: len(self.producers)]:
             thread.join()
         self.check()
-        self.figures.acknowledged = self._acknowledged()
+        self.figures.acknowledged = self.acknowledged
         target = read_log(self.target, self.topics)
         self._check_groups(target)
         self._compare(read_log(self.source, self.topics), target)
@@ -245,6 +255,7 @@ class Move:
                     eventually(
                         lambda: (group.seen.get(number) or [-1])[-1] >= last,  # noqa: B023 - awaited here
                         lambda: (group.name, number, group.error),  # noqa: B023 - awaited here
+                        bound_s=self.sizes.step_s,
                     )
             group.stop.set()
         for thread in self._threads[len(self.producers) :]:
@@ -296,20 +307,28 @@ def both_clusters(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield kafka.bootstrap, cluster.bootstrap, kafka.version
 
 
-def mirror_move(folder: Path, sizes: MoveSizes) -> MoveFigures:
-    """Raises `AssertionError` where a record or a group's place is lost."""
+def mirror_move(folder: Path, sizes: MoveSizes, tell: Callable[[str], None]) -> MoveFigures:
+    """Raises `AssertionError` where a record or a group's place is lost. `tell` gets messages about
+    the progress."""
     began = time.perf_counter()
     with both_clusters(folder) as (kafka, cluster, version):
         move = Move(folder, kafka, cluster, sizes)
         move.figures.kafka = version
         move.create_topics()
         move.start_clients()
-        move.follow_with_kills()
-        move.cut_over()
-        move.move_clients()
-        move.end()
+        for step, what in (
+            (move.follow_with_kills, "the mirror follows, and is killed"),
+            (move.cut_over, "the cut-over"),
+            (move.move_clients, "producers and groups move"),
+            (move.end, "both clusters are read and compared"),
+        ):
+            tell(f"{time.perf_counter() - began:.0f} s: {what}; {move.acknowledged:,} records")
+            step()
+        tell(f"{time.perf_counter() - began:.0f} s: the export")
         groups = {each.name: each.topic for each in move.groups}
-        move.figures.said_back = export_to_kafka(folder, cluster, move.topics, groups)
+        move.figures.said_back = export_to_kafka(
+            folder, cluster, move.topics, groups, step_s=sizes.step_s
+        )
         move.figures.kills += 1
     move.figures.seconds = time.perf_counter() - began
     return move.figures
