@@ -25,8 +25,9 @@ class ModernMembers:
         self._protocols = Counter[str]()
         self._assignors = Counter[str]()
         self._lone_assignor: str | None = None
-        """The assignor that only the last member put with an assignor asks for; None if others ask
-        for it, too, or a target was computed since."""
+        """The assignor of the member that was put last, if no other member asks for this assignor.
+        None after such a member was removed, or after a target was computed. Members without an
+        assignor do not count."""
         self.regexes = Counter[str]()
         """Number of members by the regular expression that they subscribe to."""
         self.classic_count = 0
@@ -63,13 +64,13 @@ class ModernMembers:
 
     def preferred_assignor(self) -> str | None:
         """The assignor that most members ask for, or None. If as many ask for `range` as for
-        `uniform`, it is `uniform`. Source: Apache Kafka 4.3.1, whose hash table begins with it."""
+        `uniform`, `uniform` is preferred: Apache Kafka 4.3.1 has it first in its hash table."""
         counts = self._assignors
         return max(counts, key=lambda name: (counts[name], name), default=None)
 
     def take_assignor(self) -> str | None:
-        """The assignor of the next target: as `preferred_assignor`, but of two assignors with one
-        member each, that of the last change. Source: Kafka's
+        """The assignor of the next target. If each assignor has one member, the member that changed
+        last decides; otherwise, the result is `preferred_assignor`. Source: Kafka's
         ConsumerGroup.computePreferredServerAssignor; `HashMap.compute` puts a new key first."""
         last, self._lone_assignor = self._lone_assignor, None
         if last is not None and max(self._assignors.values()) == 1:

@@ -94,7 +94,7 @@ def export(
             say(
                 f"{counted(end.partitions, 'partition')} with {counted(end.records, 'record')} are "
                 f"equal, {end.same_offsets} with the same offsets; "
-                f"offsets of {counted(end.groups, 'group')} committed. Of compacted topics, only "
-                "the latest record of each key is counted"
+                f"offsets of {counted(end.groups, 'group')} committed. In compacted topics, only "
+                "the latest record of each key is compared and counted"
             )
     return EXIT_OK

@@ -126,7 +126,7 @@ def mirror(
     if groups_alone:
         if cut_over or once:
             raise ConfigurationError(
-                "--groups-alone copies nothing but offsets", remedy="omit --cut-over and --once"
+                "--groups-alone only copies offsets of groups", remedy="omit --cut-over and --once"
             )
         return _say_moved(sync_groups_alone(*clusters, selection, note))
     with Mirror(*clusters, selection, settings, note) as running:
@@ -139,7 +139,7 @@ def mirror(
 
 
 def _say_moved(moved: tuple[int, list[str]]) -> int:
-    """Say how many groups have got new offsets, and which ones have members at the source."""
+    """Print how many groups have new offsets, and which groups have members at the source."""
     copied, active = moved
     say(f"new offsets of {counted(copied, 'group')} copied")
     note(
@@ -153,7 +153,7 @@ def _say_moved(moved: tuple[int, list[str]]) -> int:
 
 
 def _look_first(running: "Mirror", patterns: list[str], *, is_once: bool) -> None:
-    """Begin to mirror what is there. Raises `MirrorError` if `is_once`, and nothing is there."""
+    """Begin to mirror the matching topics. Raises `MirrorError` if `is_once` and none matches."""
     from bucketlog.mirror.topics import no_topic
 
     running.look()

@@ -128,7 +128,7 @@ ADVICE: dict[str, Advice] = {
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(
         False,
-        "a mirrored topic takes records after its cut-over; for other changes, raise "
+        "wait for the cut-over before you write to a mirrored topic; for other requests, raise "
         "BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
     ),
     "PREFERRED_LEADER_NOT_AVAILABLE": Advice(True, _WAIT),

@@ -222,11 +222,11 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
 def _let_write(
     mirror: Mirror, how: StopWriters, before: dict[str, str], report: Callable[[str], None]
 ) -> None:
-    """Undo the stop. The error that ended the cut-over matters more than an error here."""
+    """Undo the stop. An error here is only reported: the error of the cut-over matters more."""
     try:
         _set_stop(mirror, how, before, is_stopped=False)
     except BucketlogError as error:
-        report(f"whether producers of the source may write again is unknown: {error}")
+        report(f"check whether producers of the source may write: undoing the stop failed: {error}")
         return
     report("producers of the source may write again")
 
@@ -243,7 +243,7 @@ def _set_stop(
                 raise
             raise MirrorError(
                 "the source has no authorizer",
-                remedy="stop the producers by --stop-writers config, or by yourself",
+                remedy="use --stop-writers config, or stop the producers yourself and use none",
             ) from error
         return
     _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES) if is_stopped else before)

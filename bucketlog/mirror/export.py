@@ -141,7 +141,7 @@ class Export:
             if error.args[0].code() in _FENCED:
                 raise MirrorError(
                     "another export of the same topics to the same cluster has started",
-                    remedy="let only one of them run",
+                    remedy="run only one of these exports",
                 ) from error
             raise log_error(error.args[0], "writing to the target") from error
         self._note_ends()

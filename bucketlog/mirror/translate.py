@@ -86,8 +86,8 @@ def finish(
 
 
 def _move(group: str, moved: Committed, target: Admin, report: Callable[[str], None]) -> bool:
-    """Commit the offsets that are not below those in the target, where consumers may have read on.
-    Returns whether an offset was committed."""
+    """Commit the offsets, except where the target has a higher offset: consumers may have read
+    further there. Returns whether an offset was committed."""
     there = committed_offsets(target, group) if moved else {}
     behind = {each for each, (offset, _) in moved.items() if offset < there.get(each, (0, ""))[0]}
     if behind:

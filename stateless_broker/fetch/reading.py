@@ -115,13 +115,13 @@ class RangeReader:
         )
 
     async def read(self, ranges: Sequence[StoredRange]) -> list[Buffer]:
-        """Return the bytes of all ranges, one part after the other: as `read_each`."""
+        """Return the parts of all ranges in one list. Raises as `read_each`."""
         return [part for parts in await self.read_each(ranges) for part in parts]
 
     async def read_each(self, ranges: Sequence[StoredRange]) -> list[Sequence[Buffer]]:
-        """Return the parts of each range. If the bucket fails or takes too long, return those of
-        the first ranges that are there. Raises `BucketError`, `CorruptObjectError` if there are
-        none."""
+        """Return the parts of each range. If the bucket fails or takes too long, return only the
+        ranges before the first missing range. Raises `BucketError`, `CorruptObjectError` if the
+        first range is missing."""
         found = [self.cache.find(wanted) for wanted in ranges]
         missing = [wanted for wanted, parts in zip(ranges, found, strict=True) if parts is None]
         self.counts.bytes_from_memory += sum(wanted.length for wanted in ranges)

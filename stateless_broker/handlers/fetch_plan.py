@@ -204,9 +204,10 @@ NOTHING = FetchedRecords(ErrorCode.none, [])
 
 
 class PlannedRead(NamedTuple):
-    """A read that has not begun: `size` in bytes of the batches (for the tier, an upper bound), the
-    function that reads them, the number of aborted transactions in the response, and the ranges of
-    log segments. The function gets the bytes that the response takes of each segment, or none."""
+    """A read that has not begun. `size`: bytes of the batches; for the tier, an upper bound.
+    `start` reads them. Its argument has the number of bytes that the response takes from each log
+    segment, or is empty. `aborted`: number of aborted transactions in the response. `ranges`: the
+    ranges of log segments to read."""
 
     size: int
     start: Callable[[Mapping[StoredObject, int]], Awaitable[FetchedRecords]]

@@ -1,7 +1,7 @@
-"""Copies of small parts of large objects, so that a response does not keep the objects. Pure.
+"""Copies of small parts of large objects, so that a response does not keep whole objects. Pure.
 
 Invariant: a response holds at most twice its own size in memory. Parts of an object are not copied
-if all partitions of the response together take half of the object: copying costs CPU time.
+if all partitions of the response together take at least half of it: copying costs CPU time.
 """
 
 from collections import Counter
@@ -12,8 +12,8 @@ from bucketlog.stateless_broker.handlers.fetch_plan import FetchedRecords, Plann
 
 
 def own_parts(parts: Iterable[Buffer], taken_bytes: int = 0) -> list[Buffer]:
-    """Copy small parts of large objects. `taken_bytes`: the bytes that the response will take of
-    each of these objects, if they are known."""
+    """Copy small parts of large objects. `taken_bytes`: the number of bytes that the whole
+    response takes from each of these objects; 0 if unknown."""
     return [
         bytes(part)
         if isinstance(part, memoryview)
@@ -24,7 +24,7 @@ def own_parts(parts: Iterable[Buffer], taken_bytes: int = 0) -> list[Buffer]:
 
 
 def own_records(found: list[FetchedRecords]) -> list[FetchedRecords]:
-    """Copy as `own_parts`, by what all partitions of a response together take of an object."""
+    """Copy the parts of objects of which all partitions together take less than half."""
     taken = Counter[int]()
     views = [part for each in found for part in each.parts if isinstance(part, memoryview)]
     for view in views:
@@ -42,7 +42,7 @@ def own_records(found: list[FetchedRecords]) -> list[FetchedRecords]:
 
 
 def taken_bytes(reads: Iterable[PlannedRead]) -> Mapping[StoredObject, int]:
-    """The bytes that the reads of a response together take of each log segment."""
+    """The number of bytes that all reads of a response together take from each log segment."""
     taken = Counter[StoredObject]()
     for read in reads:
         for wanted in read.ranges:

@@ -1,1 +1,1 @@
-"""The live brokers of a cluster: who they are, what they lead, and how they notice an end."""
+"""The live brokers of a cluster: who they are, what they lead, and how their end is noticed."""

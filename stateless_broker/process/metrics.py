@@ -186,7 +186,7 @@ def _fetch_sessions(sessions: FetchSessions) -> Iterator[Metric]:
         yield GaugeMetricFamily(f"bucketlog_fetch_{name}", text, value=value)
     yield CounterMetricFamily(
         "bucketlog_fetch_session_evictions",
-        "Fetch sessions that ended because a new or larger session needed their place.",
+        "Fetch sessions evicted to make room for a new or larger session.",
         value=sessions.evictions,
     )
 

@@ -1,1 +1,1 @@
-"""The settings of a broker: `broker.BrokerSettings`, and one module for each group of them."""
+"""The settings of a broker: `broker.BrokerSettings`, and one module for each group of settings."""

@@ -96,7 +96,7 @@ class TransactionalClient:
         return await self.offsets_alone(offset, group=group)
 
     async def offsets_alone(self, offset: int, *, group: str = "g") -> ErrorCode:
-        """Without AddOffsetsToTxn."""
+        """Commit an offset without AddOffsetsToTxn."""
         row = {
             "partition_index": 0,
             "committed_offset": offset,

@@ -66,7 +66,7 @@ class BrokerNeeds:
     """The host name at which the tests expect the broker."""
     brokers: int = 1
     node_id: int = 1
-    """The id of the broker, if there is one."""
+    """The node id of the broker, if the suite runs with one broker."""
     session_timeout_ms_min: int = SESSION_TIMEOUT_MS_MIN
     """`group.min.session.timeout.ms` of the brokers."""
     rebalance_delay_ms: int = REBALANCE_DELAY_MS

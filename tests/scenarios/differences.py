@@ -100,7 +100,7 @@ KNOWN: tuple[Known, ...] = (
         r"\.producer_epoch",
         r"[2-9]|\d\d+",
         r"[1-9]\d*",
-        "the init ends an open transaction: Kafka raises the epoch twice, bucketlog once",
+        "to end an open transaction, Kafka raises the epoch twice, and bucketlog once",
     ),
     Known(
         "DescribeTransactions",
@@ -115,7 +115,7 @@ KNOWN: tuple[Known, ...] = (
         r"\.topics\[.*\]\.partitions\[.*\]\.error_code",
         ".*unknown_member_id.*",
         ".*group_id_not_found.*",
-        "a commit that is refused creates an empty group at Kafka's coordinator, and none here",
+        "a refused commit creates an empty group at Kafka's coordinator; bucketlog creates none",
         ends=True,
     ),
     Known(

@@ -46,8 +46,8 @@ creation and deletion are most of Kafka's work."""
 
 
 ROUND_SEQUENCES = 5_000
-"""New brokers begin after this number. Kafka, as it is configured here, keeps the files of deleted
-topics open."""
+"""New brokers start after this number of sequences: Kafka, as configured here, keeps the files of
+deleted topics open."""
 
 
 class Finding(NamedTuple):

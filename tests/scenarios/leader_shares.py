@@ -1,4 +1,4 @@
-"""The partitions of a topic over three brokers, and the part of the load that each broker gets.
+"""The partitions of a topic over three brokers, and each broker's share of the load.
 
 At full size, from the repository's root: `make prove WHAT=leader-shares`. A producer writes records
 with keys as fast as it can. Keys are numbers, so every run has the same records in each partition.
@@ -31,7 +31,7 @@ class ShareFigures:
     produced_bytes: dict[int, float]
     """Bytes of Produce requests, by broker."""
     unevenness: float
-    """The largest distance of a broker's bytes from the mean, as a part of the mean."""
+    """The largest distance of a broker's bytes from the mean, as a fraction of the mean."""
     mb_per_s: float
 
     def as_json(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class ShareFigures:
 
 
 def leader_shares(store: Store, records: int) -> ShareFigures:
-    """Raises `AssertionError` if a record is not acknowledged, or brokers name other leaders."""
+    """Raises `AssertionError` if a record is not acknowledged, or the brokers' leaders differ."""
     with running_cluster(BROKERS, store=store) as cluster:
         cluster.wait_until_all_are_members()
         create_topic(cluster.brokers[0].bootstrap, TOPIC, PARTITIONS)
@@ -49,7 +49,7 @@ def leader_shares(store: Store, records: int) -> ShareFigures:
         took_s = time.perf_counter() - began_s
         after = _produced_bytes(cluster)
         leaders = [_leaders(broker.bootstrap) for broker in cluster.brokers]
-    assert all(named == leaders[0] for named in leaders), f"brokers name other leaders: {leaders}"
+    assert all(named == leaders[0] for named in leaders), f"the brokers' leaders differ: {leaders}"
     grown = {number: after[number] - before[number] for number in after}
     mean = sum(grown.values()) / BROKERS
     return ShareFigures(
