@@ -161,7 +161,8 @@ def _look_first(running: "Mirror", patterns: list[str], *, is_once: bool) -> Non
         if is_once:
             raise no_topic(patterns)
         note(f"{no_topic(patterns).args[0]}: waiting for topics")
-    note(f"mirroring {counted(len(running.topics), 'topic')}")
+    else:
+        note(f"mirroring {counted(len(running.topics), 'topic')}")
 
 
 def _follow(running: "Mirror", sync_s: float, *, is_once: bool) -> int:

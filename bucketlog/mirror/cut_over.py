@@ -65,6 +65,8 @@ class CutOver:
 def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], None]) -> CutOver:
     """`mirror` is at work. Raises `MirrorError`, `LogError`."""
     topics = mirror.topics
+    if settings.stop_writers is StopWriters.ACL:
+        _check_authorizer(mirror)
     comparison = Comparison(
         mirror.source.config,
         mirror.target.config,
@@ -107,6 +109,19 @@ def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], 
         downtime_s,
         comparison.digests(),
     )
+
+
+def _check_authorizer(mirror: Mirror) -> None:
+    """Without an authorizer, ACLs cannot stop producers. Raises `MirrorError`, `LogError`."""
+    try:
+        mirror.source.acls.list()
+    except LogError as error:
+        if error.code != "SECURITY_DISABLED":
+            raise
+        raise MirrorError(
+            "the source has no authorizer",
+            remedy="use --stop-writers config, or stop the producers yourself and use none",
+        ) from error
 
 
 def _check(comparison: Comparison) -> None:
@@ -236,15 +251,7 @@ def _set_stop(
 ) -> None:
     if how is StopWriters.ACL:
         rules = [stop_of(topic) for topic in mirror.topics]
-        try:
-            (mirror.source.acls.create if is_stopped else mirror.source.acls.delete)(rules)
-        except LogError as error:
-            if error.code != "SECURITY_DISABLED":
-                raise
-            raise MirrorError(
-                "the source has no authorizer",
-                remedy="use --stop-writers config, or stop the producers yourself and use none",
-            ) from error
+        (mirror.source.acls.create if is_stopped else mirror.source.acls.delete)(rules)
         return
     _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES) if is_stopped else before)
 

@@ -140,8 +140,9 @@ class Export:
         except KafkaException as error:
             if error.args[0].code() in _FENCED:
                 raise MirrorError(
-                    "another export of the same topics to the same cluster has started",
-                    remedy="run only one of these exports",
+                    "another export of the same topics to the same cluster has started, or a "
+                    "transaction has timed out",
+                    remedy="run only one export of these topics, and run the command again",
                 ) from error
             raise log_error(error.args[0], "writing to the target") from error
         self._note_ends()
