@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.rigs.patience import PATIENCE_S
 from tests.rigs.written_log import some_records
 from tests.spark.conftest import Stored
 
@@ -48,7 +49,7 @@ class Sink:
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(round(PATIENCE_S))
 
     def seen(self) -> Counter[tuple[int, int]]:
         return Counter(row for rows in self.batches.values() for row in rows)
@@ -128,4 +129,6 @@ def test_an_option_that_ends_a_batch_read_is_refused(spark: SparkSession, orders
         .load(orders.url)
     )
     with pytest.raises(PySparkException, match="a streaming read has no end"):
-        frame.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination(60)
+        frame.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination(
+            round(PATIENCE_S)
+        )

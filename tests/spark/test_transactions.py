@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketlog.tiered_storage.backends.file import FileBucket
+from tests.rigs.patience import PATIENCE_S
 from tests.rigs.transactional_log import OPEN_PRODUCER, TOPIC, TransactionalLog
 
 
@@ -44,7 +45,7 @@ def test_a_stream_waits_for_the_end_of_a_transaction(
         frame = spark.readStream.format("bucketlog").options(**options)
         writing = frame.load(f"file://{tmp_path}/bucket").writeStream.foreachBatch(take)
         writing = writing.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        assert writing.trigger(availableNow=True).start().awaitTermination(120)
+        assert writing.trigger(availableNow=True).start().awaitTermination(round(PATIENCE_S))
 
     run()
     assert found == planted.expected(committed_only=True)
