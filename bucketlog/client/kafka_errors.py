@@ -128,8 +128,7 @@ ADVICE: dict[str, Advice] = {
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(
         False,
-        "wait for the cut-over before you write to a mirrored topic; for other requests, raise "
-        "BUCKETLOG_CLUSTER_PARTITIONS_MAX, BUCKETLOG_GROUPS_MAX or BUCKETLOG_OFFSETS_MAX",
+        "end the mirror of the topic by its cut-over, or raise the limit that the broker's log names",
     ),
     "PREFERRED_LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
