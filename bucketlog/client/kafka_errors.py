@@ -128,7 +128,7 @@ ADVICE: dict[str, Advice] = {
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Advice(False, "an earlier batch was lost: open a new producer"),
     "POLICY_VIOLATION": Advice(
         False,
-        "end the mirror of the topic by its cut-over, or raise the limit that the broker's log names",
+        "end the mirror of the topic by a cut-over, or raise the limit that the broker names",
     ),
     "PREFERRED_LEADER_NOT_AVAILABLE": Advice(True, _WAIT),
     "PRODUCER_FENCED": Advice(False, "another producer took over: open a new one"),
