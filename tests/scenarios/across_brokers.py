@@ -119,4 +119,4 @@ def _leaders_by(address: str, topic: str, client_id: str) -> Iterable[int]:
 
 def _requests(cluster: Cluster, api: str) -> dict[int, float]:
     name = f'bucketlog_request_seconds_count{{api="{api}"}}'
-    return {broker.node_id: broker.running.metrics().get(name, 0.0) for broker in cluster.brokers}
+    return cluster.metric(name)

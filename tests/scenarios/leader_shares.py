@@ -83,7 +83,7 @@ def _produce(bootstrap: str, records: int) -> None:
 
 def _produced_bytes(cluster: Cluster) -> dict[int, float]:
     name = 'bucketlog_request_bytes_total{api="Produce"}'
-    return {broker.node_id: broker.running.metrics().get(name, 0.0) for broker in cluster.brokers}
+    return cluster.metric(name)
 
 
 def _leaders(bootstrap: str) -> Counter[int]:

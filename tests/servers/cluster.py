@@ -199,6 +199,10 @@ class Cluster:
                 while {row.node_id for row in _members(client)} != wanted:
                     deadline.pause()
 
+    def metric(self, name: str) -> dict[int, float]:
+        """A sample of /metrics of each broker, by node id; 0 where a broker has no such sample."""
+        return {each.node_id: each.running.metrics().get(name, 0.0) for each in self.brokers}
+
     def requests(self) -> float:
         """To the bucket, of all brokers since they started."""
         return sum(
