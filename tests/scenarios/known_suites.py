@@ -1,10 +1,13 @@
 """The suites of Kafka clients that are run, and where they come from.
 
-Package registries have the tests of franz-go, kafka-go, librdkafka and kafka-python, but not those
-of aiokafka, confluent-kafka-python and kafkajs. These come from checkouts that the user names.
+Package registries have the tests of confluent-kafka-go, franz-go, kafka-go, kafka-python,
+librdkafka and Sarama. The tests of aiokafka, confluent-kafka-python, kafkajs and topicctl come from
+checkouts that the user names, and so do the programs kaf, kafka_exporter, kcl and kminion.
 """
 
+import json
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,13 +16,13 @@ from pathlib import Path
 from tests.scenarios.client_suites import (
     KAFKA_VERSION,
     BrokerNeeds,
-    GoSuite,
     JestSuite,
     LibrdkafkaSuite,
     PytestSuite,
     Suite,
     SuiteError,
 )
+from tests.scenarios.go_suites import GoSuite, SaramaSuite
 
 ROOT = Path(__file__).parents[2]
 INSTALL = ROOT / "scripts" / "client_suites.sh"
@@ -30,8 +33,15 @@ each under the repository's name."""
 FROM_CHECKOUTS = {
     "aiokafka": "v0.14.0",
     "confluent-kafka-python": "v2.15.0",
+    "kaf": "v0.2.14",
+    "kafka-exporter": "v1.9.0",
     "kafkajs": "v2.2.4, after `npm install`",
+    "kcl": "v0.18.0",
+    "kminion": "v2.3.5",
+    "topicctl": "v2.0.2",
 }
+GO_TOOLS = ROOT / "tests" / "compat" / "go_tools"
+GO_PROGRAMS = ("kaf", "kafka-exporter", "kcl", "kminion")
 ASYNCIO = ("-o", "asyncio_default_fixture_loop_scope=function")
 """The default; some versions of pytest-asyncio warn if it is not set."""
 LIBRDKAFKA_WITHOUT_CREATION = "librdkafka-without-creation"
@@ -41,6 +51,21 @@ KAFKA_GO_PANICS = (
     "verify_offset_committed_when_using_interval_committer",
 )
 """Subtests that call a nil function of their own, which ends the program."""
+SARAMA_TESTS = "|".join(
+    (
+        "TestFunc",
+        "TestAsyncProducerRemoteBrokerClosed",
+        "TestConsumerFetchFollowerFailover",
+        "TestConsumerGroupDeadlock",
+        "TestConsumerHighWaterMarkOffset",
+        "TestConsumerPartialBatchRecovery",
+        "TestInterceptors",
+        "TestJava",
+        "TestReadOnlyAndAllCommittedMessages",
+        "TestVersionMatrix",
+    )
+)
+"""The tests with brokers."""
 PORTS = {
     "bytewax": ("bytewax_suite.py",),
     "faststream": ("faststream_suite.py",),
@@ -75,6 +100,8 @@ class KnownSuite:
     """The client's version, if it is not that of the package."""
     package: str = ""
     """The suite whose installation this one uses; default: its own."""
+    also: tuple[str, ...] = ()
+    """Further pins that the suite installs."""
 
     @property
     def version(self) -> str:
@@ -87,7 +114,7 @@ def pins() -> dict[str, str]:
     """The package and version of each suite, by the suite's name."""
     lines = PINS.read_text().splitlines()
     rows = [line.split() for line in lines if not line.startswith("#")]
-    return {name: source for name, _kind, source, _checksum, _package in rows}
+    return {name: source for name, _kind, source, *_ in rows}
 
 
 def install(name: str) -> Path:
@@ -169,6 +196,52 @@ def kafka_go(installed: Path) -> GoSuite:
     )
 
 
+def confluent_kafka_go(installed: Path) -> GoSuite:
+    return GoSuite(
+        "confluent-kafka-go",
+        installed,
+        pattern="TestIntegration",
+        package="kafka",
+        files={"testconf.json": json.dumps({"Brokers": "$GIVEN_BROKER"})},
+        needs=BrokerNeeds(partitions=4),
+    )
+
+
+def sarama(installed: Path) -> SaramaSuite:
+    tests = GoSuite("sarama", installed, pattern=SARAMA_TESTS)
+    return SaramaSuite("sarama", tests, proxy=install("toxiproxy") / "program")
+
+
+def topicctl(installed: Path) -> GoSuite:
+    return GoSuite(
+        "topicctl",
+        installed,
+        "KAFKA_TOPICS_TEST_KAFKA_ADDR",
+        pattern="TestBrokerClient",
+        package="pkg/admin",
+        variables={
+            "KAFKA_TOPICS_TEST_BROKER_ADMIN": "true",
+            "KAFKA_TOPICS_TEST_BROKER_ADMIN_SECURITY": "true",
+        },
+    )
+
+
+def go_program(installed: Path, *, name: str) -> PytestSuite:
+    """Tests of ours for a program."""
+    return PytestSuite(
+        name,
+        GO_TOOLS,
+        parts=("conftest.py", module_of(name)),
+        tests=(module_of(name),),
+        python=Path(sys.executable),
+        variables={"PROGRAM": str(installed / "program")},
+    )
+
+
+def module_of(program: str) -> str:
+    return f"{program.replace('-', '_')}_suite.py"
+
+
 def aiokafka(installed: Path, *, tree: Path) -> PytestSuite:
     return PytestSuite(
         "aiokafka",
@@ -232,6 +305,12 @@ def known_suites(checkouts: Path | None) -> tuple[KnownSuite, ...]:
         ),
         KnownSuite("franz-go", "the tests of `kgo`, from its Go module", franz_go),
         KnownSuite("kafka-go", "its tests, from its Go module", kafka_go),
+        KnownSuite(
+            "confluent-kafka-go", "its integration tests, from its Go module", confluent_kafka_go
+        ),
+        KnownSuite(
+            "sarama", "its functional tests, from its Go module", sarama, also=("toxiproxy",)
+        ),
         *(
             KnownSuite(
                 name,
@@ -262,6 +341,21 @@ def known_suites(checkouts: Path | None) -> tuple[KnownSuite, ...]:
             "its tests of producers and transactions, from a checkout",
             partial(kafkajs, tree=checkouts / "kafkajs"),
             checkout=checkouts / "kafkajs",
+        ),
+        KnownSuite(
+            "topicctl",
+            "its tests of `BrokerClient`, from a checkout",
+            topicctl,
+            checkout=checkouts / "topicctl",
+        ),
+        *(
+            KnownSuite(
+                name,
+                f"[ours](../tests/compat/go_tools/{module_of(name)}), with a checkout's program",
+                partial(go_program, name=name),
+                checkout=checkouts / name,
+            )
+            for name in GO_PROGRAMS
         ),
     )
 

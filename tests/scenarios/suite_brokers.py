@@ -52,6 +52,7 @@ def bucketlog(folder: Path, suite: Suite) -> Iterator[str]:
     settings = {
         "credentials_key_file": str(write_key_file(folder / "credentials.keys")),
         "transactions": "true",
+        "node_id": str(needs.node_id),
         "num_partitions": str(needs.partitions),
         "authorization": "true",
         "allow_everyone_if_no_acl_found": "true",
@@ -62,8 +63,8 @@ def bucketlog(folder: Path, suite: Suite) -> Iterator[str]:
         "compaction_interval_ms": str(COMPACTION_MS),
         "compaction_age_ms_min": "0",
     }
-    if needs.brokers == 1:
-        settings["node_id"] = str(needs.node_id)
+    if needs.advertised_port:
+        settings["advertised_port"] = str(needs.advertised_port)
     with EmbeddedCluster(
         folder, host=needs.host, port=needs.port, brokers=needs.brokers, settings=settings
     ) as cluster:

@@ -11,7 +11,6 @@ from tests.proofs.compat import problems
 from tests.scenarios.client_suites import (
     Outcome,
     SuiteError,
-    go_outcomes,
     jest_outcomes,
     junit_outcomes,
     librdkafka_outcomes,
@@ -20,6 +19,7 @@ from tests.scenarios.client_suites import (
     run_program,
 )
 from tests.scenarios.expected_failures import Cause, Expectation, Verdict, judge
+from tests.scenarios.go_suites import go_outcomes
 
 PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
 FIELDS = [field.name for field in dataclasses.fields(Verdict)]
