@@ -228,6 +228,12 @@ EXPECTED: tuple[Expectation, ...] = (
         "the test expects that brokers accept offsets of an unknown transaction",
     ),
     Expectation(
+        "kaf",
+        "*::test_a_group_is_reset",
+        Cause.KAFKA_TOO,
+        "kaf sends OffsetCommit 1, which Kafka 4.0 has removed",
+    ),
+    Expectation(
         "kafkajs",
         "Producer emits the request timeout event",
         Cause.CHANCE,

@@ -1,0 +1,168 @@
+"""A program that is tested, and the records, groups and metrics that the tests look at.
+
+`PROGRAM` is the path of the program, and `GIVEN_BROKER` the address of a broker. Names are new in
+each test, so the tests need no clean broker.
+"""
+
+import os
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+BOOTSTRAP = os.environ["GIVEN_BROKER"]
+PROGRAM = os.environ["PROGRAM"]
+WAIT_S = 120.0
+"""A bound for failures: programs end by themselves, and metrics appear within seconds."""
+PAUSE_S = 0.5
+PARTITIONS = 2
+RECORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    path: str
+    home: Path
+    """The program's home folder, where it may look for a configuration."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, stdin: str = "") -> str:
+        """Return what the program prints. Its exit code must be 0."""
+        done = subprocess.run(
+            [self.path, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.environment(),
+            timeout=WAIT_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.home), **self.variables}
+
+    @contextmanager
+    def serving(self, port: int, *arguments: str) -> Iterator["Metrics"]:
+        """Run the program, whose metrics are on this port."""
+        log = self.home / "program.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [self.path, *arguments], env=self.environment(), stdout=output, stderr=output
+            )
+            try:
+                yield Metrics(f"http://127.0.0.1:{port}/metrics", process, log)
+            finally:
+                process.kill()
+                process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Metrics of a running program, in Prometheus' text format."""
+
+    address: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def wait_for(self, metric: str, value: int, **labels: str) -> None:
+        """Wait until the metric has this value for exactly these labels."""
+        pairs = ",".join(f'{name}="{text}"' for name, text in sorted(labels.items()))
+        sample = f"{metric}{{{pairs}}} {value}" if labels else f"{metric} {value}"
+        self.wait_until(lambda text: sample in text.splitlines())
+
+    def wait_until(self, found: Callable[[str], bool]) -> None:
+        """Wait until this is true of the text of the metrics."""
+        deadline = time.monotonic() + WAIT_S
+        text = ""
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log.read_text()
+            with suppress(OSError), urllib.request.urlopen(self.address, timeout=30) as answer:
+                text = answer.read().decode()
+            if found(text):
+                return
+            time.sleep(PAUSE_S)
+        raise AssertionError(f"{text}\n{self.log.read_text()}")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(PROGRAM, tmp_path)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def topic(name: str) -> str:
+    """A topic with two partitions and five records in partition 0."""
+    admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(WAIT_S)
+    producer = Producer({"bootstrap.servers": BOOTSTRAP})
+    for number in range(RECORDS):
+        producer.produce(
+            name,
+            f"value-{number}",
+            key=f"key-{number}",
+            partition=0,
+            headers={"number": str(number)},
+        )
+    assert producer.flush(WAIT_S) == 0
+    return name
+
+
+@pytest.fixture
+def group(topic: str) -> str:
+    """A group without members that has committed offset 2 of partition 0."""
+    name = f"group-{topic}"
+    consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
+    consumer.close()
+    return name
+
+
+@pytest.fixture
+def member(topic: str) -> Iterator[str]:
+    """A group with one member, which has committed the end of the topic."""
+    name = f"member-{topic}"
+    consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
+    consumer.subscribe([topic])
+    deadline = time.monotonic() + WAIT_S
+    while len(consumer.assignment()) < PARTITIONS:
+        assert time.monotonic() < deadline, "the group assigns no partitions"
+        consumer.poll(PAUSE_S)
+    ends = [TopicPartition(topic, 0, RECORDS), TopicPartition(topic, 1, 0)]
+    consumer.commit(offsets=ends, asynchronous=False)
+    stop = threading.Event()
+    thread = threading.Thread(target=poll_until, args=(consumer, stop))
+    thread.start()
+    yield name
+    stop.set()
+    thread.join()
+    consumer.close()
+
+
+def poll_until(consumer: Consumer, stop: threading.Event) -> None:
+    """Keep the member in its group."""
+    while not stop.is_set():
+        consumer.poll(PAUSE_S)
