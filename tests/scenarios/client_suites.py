@@ -105,6 +105,8 @@ class PytestSuite:
     address_variable: str = "GIVEN_BROKER"
     scheme: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[Path, ...] = ()
+    """Folders whose packages the tests import, beside those of `python`."""
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
         for part in self.parts:
@@ -122,7 +124,7 @@ class PytestSuite:
         command = [str(self.python), "-m", "pytest", "-q", "-p", PLUGIN.stem, *self.arguments]
         environment = {
             "GIVEN_BROKER": bootstrap,
-            "PYTHONPATH": str(plugins),
+            "PYTHONPATH": os.pathsep.join(map(str, (plugins, *self.imports))),
             self.address_variable: self.scheme + bootstrap,
             **self.variables,
         }

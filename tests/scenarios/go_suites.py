@@ -8,12 +8,12 @@ import json
 import re
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.rigs.patience import eventually
 from tests.scenarios.client_suites import (
     KAFKA_VERSION,
     SUITE_LIMIT_S,
@@ -35,7 +35,6 @@ PROXIED = BrokerNeeds(
     creates_topics=False,
     rebalance_delay_ms=0,
 )
-START_LIMIT_S = 60.0
 ONE_BROKER = BrokerNeeds()
 
 
@@ -49,6 +48,8 @@ class GoSuite:
     address_variable: str = "GIVEN_BROKER"
     pattern: str = "."
     """A regular expression for the names of the tests that run."""
+    one_address: bool = False
+    """The tests take the address of one broker."""
     omitted: tuple[str, ...] = ()
     """Tests that do not run, and count as skipped."""
     package: str = "."
@@ -63,7 +64,8 @@ class GoSuite:
         if self.omitted:
             command.append(f"-test.skip={'|'.join(map(whole_name, self.omitted))}")
         limit = f"-test.timeout={SUITE_LIMIT_S:.0f}s"
-        environment = {self.address_variable: bootstrap, **self.variables}
+        address = bootstrap.split(",")[0] if self.one_address else bootstrap
+        environment = {self.address_variable: address, **self.variables}
         output = run_program([*command, limit], folder, environment, cwd=self._package(folder))
         return go_outcomes(output) | dict.fromkeys(self.omitted, Outcome.SKIPPED)
 
@@ -123,13 +125,15 @@ def proxies(program: Path, brokers: list[str], folder: Path) -> Iterator[str]:
 
 
 def wait_for_api(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Raises `SuiteError` if Toxiproxy does not listen."""
-    deadline = time.monotonic() + START_LIMIT_S
-    while process.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.1)
-    raise SuiteError("Toxiproxy does not start", remedy="read proxies.log")
+    """Raises `SuiteError` if Toxiproxy does not start."""
+
+    def listens() -> bool:
+        if process.poll() is not None:
+            raise SuiteError("Toxiproxy does not start", remedy="read proxies.log")
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+
+    eventually(listens, "Toxiproxy listens", despite=(OSError,))
 
 
 def whole_name(test: str) -> str:

@@ -217,12 +217,14 @@ def topicctl(installed: Path) -> GoSuite:
         "topicctl",
         installed,
         "KAFKA_TOPICS_TEST_KAFKA_ADDR",
+        one_address=True,
         pattern="TestBrokerClient",
         package="pkg/admin",
         variables={
             "KAFKA_TOPICS_TEST_BROKER_ADMIN": "true",
             "KAFKA_TOPICS_TEST_BROKER_ADMIN_SECURITY": "true",
         },
+        needs=BrokerNeeds(brokers=6),
     )
 
 
@@ -235,6 +237,7 @@ def go_program(installed: Path, *, name: str) -> PytestSuite:
         tests=(module_of(name),),
         python=Path(sys.executable),
         variables={"PROGRAM": str(installed / "program")},
+        imports=(ROOT,),
     )
 
 
@@ -283,7 +286,11 @@ def kafkajs(_installed: Path, *, tree: Path) -> JestSuite:
 
 def known_suites(checkouts: Path | None) -> tuple[KnownSuite, ...]:
     """All suites. `checkouts`: the folder that `CLIENT_CHECKOUTS` names."""
-    packages = (
+    return (*from_packages(), *(from_checkouts(checkouts) if checkouts else ()))
+
+
+def from_packages() -> tuple[KnownSuite, ...]:
+    return (
         KnownSuite(
             "kafka-python",
             "its integration tests, from its source distribution",
@@ -320,10 +327,10 @@ def known_suites(checkouts: Path | None) -> tuple[KnownSuite, ...]:
             for name, parts in PORTS.items()
         ),
     )
-    if checkouts is None:
-        return packages
+
+
+def from_checkouts(checkouts: Path) -> tuple[KnownSuite, ...]:
     return (
-        *packages,
         KnownSuite(
             "aiokafka",
             "its tests, from a checkout",

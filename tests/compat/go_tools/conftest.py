@@ -8,11 +8,10 @@ import os
 import socket
 import subprocess
 import threading
-import time
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,10 +20,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.rigs.patience import PATIENCE_S, Deadline, eventually
+
 BOOTSTRAP = os.environ["GIVEN_BROKER"]
 PROGRAM = os.environ["PROGRAM"]
-WAIT_S = 120.0
-"""A bound for failures: programs end by themselves, and metrics appear within seconds."""
 PAUSE_S = 0.5
 PARTITIONS = 2
 RECORDS = 5
@@ -45,7 +44,7 @@ class Program:
             capture_output=True,
             text=True,
             env=self.environment(),
-            timeout=WAIT_S,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
@@ -76,6 +75,8 @@ class Metrics:
     address: str
     process: "subprocess.Popen[bytes]"
     log: Path
+    last: list[str] = field(default_factory=list)
+    """The latest text."""
 
     def wait_for(self, metric: str, value: int, **labels: str) -> None:
         """Wait until the metric has this value for exactly these labels."""
@@ -85,16 +86,14 @@ class Metrics:
 
     def wait_until(self, found: Callable[[str], bool]) -> None:
         """Wait until this is true of the text of the metrics."""
-        deadline = time.monotonic() + WAIT_S
-        text = ""
-        while time.monotonic() < deadline:
+
+        def look() -> bool:
             assert self.process.poll() is None, self.log.read_text()
-            with suppress(OSError), urllib.request.urlopen(self.address, timeout=30) as answer:
-                text = answer.read().decode()
-            if found(text):
-                return
-            time.sleep(PAUSE_S)
-        raise AssertionError(f"{text}\n{self.log.read_text()}")
+            with urllib.request.urlopen(self.address, timeout=30) as answer:
+                self.last[:] = [answer.read().decode()]
+            return found(self.last[0])
+
+        eventually(look, lambda: self.last, pause_s=PAUSE_S, despite=(OSError,))
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def port() -> int:
 def topic(name: str) -> str:
     """A topic with two partitions and five records in partition 0."""
     admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(WAIT_S)
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(PATIENCE_S)
     producer = Producer({"bootstrap.servers": BOOTSTRAP})
     for number in range(RECORDS):
         producer.produce(
@@ -127,7 +126,7 @@ def topic(name: str) -> str:
             partition=0,
             headers={"number": str(number)},
         )
-    assert producer.flush(WAIT_S) == 0
+    assert producer.flush(PATIENCE_S) == 0
     return name
 
 
@@ -147,9 +146,9 @@ def member(topic: str) -> Iterator[str]:
     name = f"member-{topic}"
     consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
     consumer.subscribe([topic])
-    deadline = time.monotonic() + WAIT_S
+    deadline = Deadline("the group assigns no partitions")
     while len(consumer.assignment()) < PARTITIONS:
-        assert time.monotonic() < deadline, "the group assigns no partitions"
+        deadline.check()
         consumer.poll(PAUSE_S)
     ends = [TopicPartition(topic, 0, RECORDS), TopicPartition(topic, 1, 0)]
     consumer.commit(offsets=ends, asynchronous=False)
