@@ -70,6 +70,7 @@ SERVED_VERSIONS: Mapping[ApiKey, Versions] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.DESCRIBE_QUORUM: Versions(0, 2),
+    ApiKey.UPDATE_FEATURES: Versions(0, 2),
     ApiKey.DESCRIBE_CLUSTER: Versions(0, 2),
     ApiKey.DESCRIBE_PRODUCERS: Versions(0, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Versions(0, 0),

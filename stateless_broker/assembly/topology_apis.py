@@ -15,12 +15,14 @@ from bucketlog.log_format.wire.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
 )
 from bucketlog.log_format.wire.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from bucketlog.log_format.wire.messages.update_features import UPDATE_FEATURES
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.telemetry_apis import telemetry_apis
 from bucketlog.stateless_broker.authorization.needs import BY_RESOURCE, NeedsCluster
 from bucketlog.stateless_broker.handlers import audited_changes as audited
 from bucketlog.stateless_broker.handlers.cluster import ClusterHandler
+from bucketlog.stateless_broker.handlers.features import FeaturesHandler, deny_update
 from bucketlog.stateless_broker.handlers.leader_epochs import LeaderEpochsHandler
 from bucketlog.stateless_broker.handlers.log_dirs import LogDirsHandler, deny_log_dirs
 from bucketlog.stateless_broker.handlers.quorum import deny_quorum, describe_quorum
@@ -32,6 +34,7 @@ from bucketlog.stateless_broker.handlers.reassignments import (
 )
 from bucketlog.stateless_broker.handlers.topic_partitions import TopicPartitionsHandler
 from bucketlog.stateless_broker.network.apis import Api
+from bucketlog.stateless_broker.network.features import served_features
 from bucketlog.stateless_broker.network.request_order import UNORDERED, State, reads
 
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
@@ -47,6 +50,8 @@ def topology_apis(
     log_dirs = LogDirsHandler(
         view=view, membership=membership, log_dir=broker.settings.bucket_url, turns=turns
     )
+    levels = served_features(transactions=broker.settings.transactions)
+    features = FeaturesHandler(levels, membership)
     return [
         Api(
             DESCRIBE_CLUSTER,
@@ -56,6 +61,13 @@ def topology_apis(
             large_answers=True,
         ),
         Api(DESCRIBE_QUORUM, describe_quorum, NeedsCluster(DESCRIBE, deny_quorum), UNORDERED),
+        Api(
+            UPDATE_FEATURES,
+            features.update,
+            NeedsCluster(ALTER, deny_update),
+            UNORDERED,
+            audit=audited.updated_features,
+        ),
         Api(DESCRIBE_TOPIC_PARTITIONS, pages, BY_RESOURCE, reads(State.TOPICS), large_answers=True),
         Api(
             OFFSET_FOR_LEADER_EPOCH,

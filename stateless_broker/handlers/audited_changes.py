@@ -56,6 +56,10 @@ from bucketlog.log_format.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
 )
+from bucketlog.log_format.wire.messages.update_features import (
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from bucketlog.log_format.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from bucketlog.metadata.acl_bindings import (
     ANY,
@@ -350,6 +354,15 @@ def reassigned_partitions(
         for row in topic["partitions"]:
             name = f"{topic['name']}-{row['partition_index']}"
             yield Change("partition", name, row["error_code"], {"change": "reassign"})
+
+
+def updated_features(message: UpdateFeaturesRequest, answer: Answer) -> Iterable[Change]:
+    """Audit the refused and the accepted levels. No level changes."""
+    if answer is None or message.validate_only:
+        return
+    error = cast(UpdateFeaturesResponse, answer)["error_code"]
+    for update in message.feature_updates:
+        yield Change("feature", update.feature, error, {"level": update.max_version_level})
 
 
 def _left_out(items: Sized) -> dict[str, object]:

@@ -217,6 +217,16 @@ def test_the_quorum(tools: KafkaTools) -> None:
     assert b"The cluster has no metadata quorum" in described.stdout + described.stderr
 
 
+def test_features(tools: KafkaTools) -> None:
+    described = "\n".join(tools.lines("kafka-features", "describe"))
+    assert re.search(r"Feature: group\.version.*FinalizedVersionLevel: 1\b", described)
+    upgrade = ("kafka-features", "upgrade", "--feature")
+    assert tools.lines(*upgrade, "group.version=1") == ["group.version was upgraded to 1."]
+    refused = tools.run(*upgrade, "metadata.version=20")
+    assert refused.returncode == 1
+    assert b"does not support this feature" in refused.stdout + refused.stderr
+
+
 def test_leaders_and_reassignments(tools: KafkaTools, topic: str, tmp_path: Path) -> None:
     elected = tools.run(
         *("kafka-leader-election", "--election-type", "preferred"),

@@ -97,6 +97,7 @@ EXPECTED = {
     ApiKey.LIST_TRANSACTIONS: Expected.EMPTY,
     ApiKey.DESCRIBE_CLUSTER: Expected.OPEN,
     ApiKey.DESCRIBE_QUORUM: Expected.DENIED,
+    ApiKey.UPDATE_FEATURES: Expected.DENIED,
     # as in Kafka, every client may send its metrics
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Expected.OPEN,
     ApiKey.PUSH_TELEMETRY: Expected.OPEN,

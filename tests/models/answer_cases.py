@@ -38,6 +38,7 @@ from tests.models.edge_requests import (
     offset_delete,
     offset_fetch,
     produce,
+    update_features,
     versions,
 )
 
@@ -58,6 +59,14 @@ def _creates(name: str, around: Around) -> list[Step]:
 
 def _produces(name: str, around: Around) -> list[Step]:
     return [produce(name, 0)]
+
+
+def _updates(version: int, levels: Sequence[tuple[str, int]], around: Around) -> list[Step]:
+    return [update_features(version, *levels)]
+
+
+def _updates_by(kind: int, around: Around) -> list[Step]:
+    return [update_features(2, ("group.version", 1), kind=kind)]
 
 
 def prepared(around: Around) -> list[Step]:
@@ -290,4 +299,34 @@ CASES: dict[str, Case] = {
     "client software with a hyphen first": Case(lambda a: [versions("-a", "1.0")]),
     "client software with a dot last": Case(lambda a: [versions("a", "1.")]),
     "client software with an underscore": Case(lambda a: [versions("a_b", "1.0")]),
+    # Features
+    **{
+        f"the current levels of features, version {version}": Case(
+            partial(_updates, version, [("group.version", 1), ("share.version", 1)])
+        )
+        for version in (0, 1, 2)
+    },
+    **{
+        f"an unknown feature, version {version}": Case(
+            partial(_updates, version, [("nonsense", 1)])
+        )
+        for version in (0, 1, 2)
+    },
+    **{
+        f"a feature with the level {level}": Case(partial(_updates, 2, [("group.version", level)]))
+        for level in (-1, 0, 2)
+    },
+    "a feature without a name": Case(lambda a: [update_features(1, ("", 1))]),
+    "no features": Case(lambda a: [update_features(1)]),
+    "one feature of two is unknown": Case(
+        lambda a: [update_features(1, ("group.version", 1), ("nonsense", 1))]
+    ),
+    "a feature with two levels": Case(
+        lambda a: [update_features(1, ("group.version", 9), ("group.version", 1))]
+    ),
+    **{f"an update of the type {kind}": Case(partial(_updates_by, kind)) for kind in (0, 2, 3, 4)},
+    "a downgrade of a feature": Case(
+        lambda a: [update_features(2, ("group.version", 0), kind=2)],
+        differs="levels of features follow from settings",
+    ),
 }

@@ -175,6 +175,16 @@ def versions(name: str, version: str) -> Step:
     return Step(ApiKey.API_VERSIONS, 3, values)
 
 
+def update_features(version: int, *levels: tuple[str, int], kind: int = 1) -> Step:
+    """Without effect on Kafka, too: a request that only validates, or, in version 0, one without
+    types of updates."""
+    how = {"upgrade_type": kind} if version else {"allow_downgrade": False}
+    rows = [{"feature": name, "max_version_level": level, **how} for name, level in levels]
+    values = {"timeout": TIMEOUT_MS, "feature_updates": rows}
+    only = {"validate_only": True} if version else {}
+    return Step(ApiKey.UPDATE_FEATURES, version, values | only)
+
+
 def delete_topics(*names: str) -> Step:
     rows = [{"name": name, "topic_id": None} for name in names]
     return Step(ApiKey.DELETE_TOPICS, 6, {"topics": rows, "timeout": TIMEOUT_MS})

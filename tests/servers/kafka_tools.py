@@ -19,6 +19,7 @@ CLASSES: Mapping[str, str] = {
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
     "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
