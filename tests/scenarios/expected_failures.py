@@ -78,6 +78,8 @@ NO_AUTO_CREATION = "for brokers that do not create topics automatically"
 AUTO_CREATION = "for brokers that create topics automatically"
 OF_A_SUBTEST = "fails with its subtest"
 KNOWN_PROBLEMS = "librdkafka marks the test as one with known problems"
+ONE_REPLICA = "a partition has one replica, at its leader, and brokers choose the leader"
+IN_CONTAINERS = "the test stops a broker, reads its log or runs Java in a container of Docker"
 SWITCHED_OFF = "the suite has switched the test off"
 EXPECTED: tuple[Expectation, ...] = (
     Expectation(
@@ -226,6 +228,36 @@ EXPECTED: tuple[Expectation, ...] = (
         "Broker > TxnOffsetCommit ignores invalid transaction fields",
         Cause.KAFKA_TOO,
         "the test expects that brokers accept offsets of an unknown transaction",
+    ),
+    Expectation("sarama", "TestConsumerFetchFollowerFailover", Cause.HERE, ONE_REPLICA),
+    Expectation("sarama", "TestFuncAdminAlterPartitionReassignments", Cause.HERE, ONE_REPLICA),
+    Expectation(
+        "sarama",
+        "TestFuncAdminIncrementalAlterConfigs",
+        Cause.HERE,
+        "bucketlog has no `log.cleaner.backoff.ms`",
+    ),
+    *(
+        Expectation("sarama", test, Cause.SETUP, IN_CONTAINERS)
+        for test in (
+            "TestFuncAdminListConsumerGroupOffsets",
+            "TestFuncIdempotentBufferedSequence",
+            "TestFuncJavaInteropCooperativeRebalance",
+            "TestFuncTxnProduceWithBrokerFailure",
+            "TestJava*Interop",
+            "TestJava*RoundTrip",
+        )
+    ),
+    Expectation("sarama", "TestReadOnlyAndAllCommittedMessages", Cause.SETUP, SWITCHED_OFF),
+    *(
+        Expectation("topicctl", f"TestBrokerClient{test}", Cause.HERE, ONE_REPLICA)
+        for test in ("AddPartitions", "AlterAssignments", "UpdateTopicConfig")
+    ),
+    Expectation(
+        "topicctl",
+        "TestBrokerClientBrokers",
+        Cause.HERE,
+        "bucketlog has no `leader.replication.throttled.rate`",
     ),
     Expectation(
         "kaf",
