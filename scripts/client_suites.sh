@@ -8,14 +8,14 @@
 #   python-tests  the same, and source/: the client's source distribution, which has its tests
 #   go-tests      suite.test: the tests of one Go package; source/: the module
 #   go-program    program: a program of a Go module
-#   go-checkout   program: a program of a Go module in a checkout; no registry has the module
-#   go-checkout-tests   suite.test and source/, from a checkout
+#   go-checkout   program: a program of a Go module in a checkout
+#   go-checkout-tests   suite.test and source/, as for go-tests; the module is in a checkout
 #   checkout      nothing: the tests, and the client, are in a checkout
 #   librdkafka    source/: librdkafka with its tests, built; a package for Node.js has the sources.
 #                 venv/ and rapidjson/: a Python package that has the headers of RapidJSON
 #
 # All except checkouts come from package registries, and are pinned with a checksum. $CLIENT_CHECKOUTS
-# is the folder of the checkouts. A checkout has the name of its suite, and the pinned tag.
+# is the folder of the checkouts. A checkout has the name of its suite, and must be at the pinned tag.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,7 @@ install_go-checkout-tests() {
 build_tests() {
     cp -r "$1" "$folder/source"
     chmod -R u+w "$folder/source"
-    # writes the Go version of go.mod in full, if it is not; the module's go.sum, which the sum covers, stays
+    # -mod=mod may complete the Go version in go.mod; go.sum, which the pinned checksum covers, must not change
     # shellcheck disable=SC2086 # options are words
     nice -n 10 go -C "$folder/source" test -c -p 1 -mod=mod -trimpath $options -o "$folder/suite.test" "$package"
     cmp "$1/go.sum" "$folder/source/go.sum"
@@ -59,7 +59,7 @@ build_program() {
         -o "$folder/program" "$package"
 }
 
-# Print the folder of the checkout.
+# Print the folder of the suite's checkout. Fail if the checkout is not at the pinned tag.
 pinned_checkout() {
     local tree="${CLIENT_CHECKOUTS:?}/$name" tag="${source#*@}"
     [ "$(git -C "$tree" rev-parse HEAD)" = "$(git -C "$tree" rev-parse "$tag^{commit}")" ] ||
@@ -67,7 +67,7 @@ pinned_checkout() {
     echo "$tree"
 }
 
-# Print the folder of the pinned module.
+# Download the pinned module, compare its checksum, and print its folder.
 download_module() {
     local answer
     answer="$(cd / && go mod download -json "$source")"

@@ -357,7 +357,7 @@ def reassigned_partitions(
 
 
 def updated_features(message: UpdateFeaturesRequest, answer: Answer) -> Iterable[Change]:
-    """Audit the refused and the accepted levels. No level changes."""
+    """Audit the requested levels, refused or accepted. No level changes."""
     if answer is None or message.validate_only:
         return
     error = cast(UpdateFeaturesResponse, answer)["error_code"]

@@ -1,7 +1,8 @@
-"""UpdateFeatures: the levels of features are those of the broker's settings, so none changes.
+"""UpdateFeatures: the broker's settings determine all levels, so no request changes a level.
 
-An update to the level that a feature has succeeds, and each other one is refused. One refusal fails
-the whole request. Source: KIP-584, KIP-1022; Kafka's FeatureControlManager (which error for what).
+An update to the current level of a feature succeeds, and every other update is refused. One refusal
+fails the whole request. Source: KIP-584, KIP-1022; Kafka's FeatureControlManager (which error for
+what).
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ class FeaturesHandler:
     async def update(
         self, request: Request, message: UpdateFeaturesRequest
     ) -> UpdateFeaturesResponse:
-        # the last of several levels of a feature counts
+        # if a feature has several updates, only the last update counts
         updates = {update.feature: update for update in message.feature_updates}
         for name, update in updates.items():
             refusal = self._refusal(update)
@@ -53,9 +54,9 @@ class FeaturesHandler:
         return response
 
     def _refusal(self, update: FeatureUpdateKey) -> str | None:
-        """Return why the feature cannot have the level; None if the feature has it."""
+        """Return why the update is refused; None if it asks for the current level."""
         level, kind = update.max_version_level, update.upgrade_type
-        if update.allow_downgrade:  # of version 0, which has no types
+        if update.allow_downgrade:  # a field of version 0, which has no upgrade types
             kind = SAFE_DOWNGRADE
         if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
             return "The controller does not support the given upgrade type."

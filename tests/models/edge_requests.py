@@ -176,8 +176,8 @@ def versions(name: str, version: str) -> Step:
 
 
 def update_features(version: int, *levels: tuple[str, int], kind: int = 1) -> Step:
-    """Without effect on Kafka, too: a request that only validates, or, in version 0, one without
-    types of updates."""
+    """An UpdateFeatures request that changes nothing, even on Kafka. From version 1 on, the request
+    only validates. Version 0 cannot, and has no `kind`: name current levels or unknown features."""
     how = {"upgrade_type": kind} if version else {"allow_downgrade": False}
     rows = [{"feature": name, "max_version_level": level, **how} for name, level in levels]
     values = {"timeout": TIMEOUT_MS, "feature_updates": rows}

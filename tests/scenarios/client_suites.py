@@ -65,7 +65,7 @@ class BrokerNeeds:
     """The host name at which the tests expect the broker."""
     brokers: int = 1
     node_id: int = 1
-    """The node id of the first broker; the others count on from there."""
+    """The node id of the first broker; each further broker has the next id."""
     session_timeout_ms_min: int = SESSION_TIMEOUT_MS_MIN
     """`group.min.session.timeout.ms` of the brokers."""
     rebalance_delay_ms: int = REBALANCE_DELAY_MS
@@ -73,8 +73,8 @@ class BrokerNeeds:
     creates_topics: bool = True
     """`auto.create.topics.enable` of the brokers."""
     advertised_port: int = 0
-    """The port that the first broker tells clients; the others count on from there. 0: the port at
-    which the broker listens."""
+    """The port that the first broker advertises; each further broker has the next port. 0: each
+    broker advertises the port at which it listens."""
 
 
 class Suite(Protocol):
@@ -106,7 +106,7 @@ class PytestSuite:
     scheme: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     imports: tuple[Path, ...] = ()
-    """Folders whose packages the tests import, beside those of `python`."""
+    """Folders with packages that the tests import, in addition to the packages of `python`."""
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
         for part in self.parts:

@@ -78,8 +78,8 @@ NO_AUTO_CREATION = "for brokers that do not create topics automatically"
 AUTO_CREATION = "for brokers that create topics automatically"
 OF_A_SUBTEST = "fails with its subtest"
 KNOWN_PROBLEMS = "librdkafka marks the test as one with known problems"
-ONE_REPLICA = "a partition has one replica, at its leader, and brokers choose the leader"
-IN_CONTAINERS = "the test stops a broker, reads its log or runs Java in a container of Docker"
+ONE_REPLICA = "each partition has one replica, on its leader, and the brokers choose the leader"
+IN_CONTAINERS = "the test stops a broker, reads its log or runs Java, in a Docker container"
 SWITCHED_OFF = "the suite has switched the test off"
 EXPECTED: tuple[Expectation, ...] = (
     Expectation(
@@ -235,7 +235,7 @@ EXPECTED: tuple[Expectation, ...] = (
         "sarama",
         "TestFuncAdminIncrementalAlterConfigs",
         Cause.HERE,
-        "bucketlog has no `log.cleaner.backoff.ms`",
+        "bucketlog does not have the setting `log.cleaner.backoff.ms`",
     ),
     *(
         Expectation("sarama", test, Cause.SETUP, IN_CONTAINERS)
@@ -257,13 +257,13 @@ EXPECTED: tuple[Expectation, ...] = (
         "topicctl",
         "TestBrokerClientBrokers",
         Cause.HERE,
-        "bucketlog has no `leader.replication.throttled.rate`",
+        "bucketlog does not have the setting `leader.replication.throttled.rate`",
     ),
     Expectation(
         "kaf",
         "*::test_a_group_is_reset",
         Cause.KAFKA_TOO,
-        "kaf sends OffsetCommit 1, which Kafka 4.0 has removed",
+        "kaf sends version 1 of OffsetCommit, which Kafka 4.0 removed",
     ),
     Expectation(
         "kafkajs",

@@ -1,7 +1,6 @@
-"""Tests of Kafka clients in Go: each suite is the compiled tests of one Go package.
+"""Tests of Kafka clients in Go: a suite runs the compiled tests of one Go package.
 
-Sarama's tests cut the connections of clients. Toxiproxy, between its clients and the brokers, does
-this for them.
+Sarama's tests cut connections with Toxiproxy, which runs between the clients and the brokers.
 """
 
 import json
@@ -27,7 +26,7 @@ from tests.servers.cluster import free_port
 
 GO_RESULT = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 PROXIED_PORT = 29_091
-"""The port at which Sarama's tests expect the first broker; the others count on from there."""
+"""The port at which Sarama's tests expect the first broker; further brokers have the next ports."""
 PROXIED_BROKERS = 5
 PROXIED = BrokerNeeds(
     brokers=PROXIED_BROKERS,
@@ -49,12 +48,12 @@ class GoSuite:
     pattern: str = "."
     """A regular expression for the names of the tests that run."""
     one_address: bool = False
-    """The tests take the address of one broker."""
+    """Give the tests the address of the first broker only."""
     omitted: tuple[str, ...] = ()
     """Tests that do not run, and count as skipped."""
     package: str = "."
     files: Mapping[str, str] = field(default_factory=dict)
-    """Texts by the names of files that the tests read in the folder of their package."""
+    """Files that the tests read in the folder of their package: the text by the file's name."""
     variables: Mapping[str, str] = field(default_factory=dict)
     needs: BrokerNeeds = ONE_BROKER
 
@@ -70,7 +69,7 @@ class GoSuite:
         return go_outcomes(output) | dict.fromkeys(self.omitted, Outcome.SKIPPED)
 
     def _package(self, folder: Path) -> Path:
-        """A folder with links to the files of the package, which tests read, and with `files`."""
+        """Make a folder for the tests, with links to the files of the package and with `files`."""
         package = folder / "package"
         package.mkdir()
         for path in (self.installed / "source" / self.package).iterdir():
@@ -88,7 +87,7 @@ class SaramaSuite:
     name: str
     tests: GoSuite
     proxy: Path
-    """The program of Toxiproxy."""
+    """The path of Toxiproxy's program."""
     needs: BrokerNeeds = PROXIED
 
     def run(self, bootstrap: str, folder: Path) -> Outcomes:
@@ -100,7 +99,7 @@ class SaramaSuite:
 @contextmanager
 def proxies(program: Path, brokers: list[str], folder: Path) -> Iterator[str]:
     """Run Toxiproxy in front of the brokers, with the names and ports that Sarama's tests expect.
-    Yields the address of its API."""
+    Yields the address of Toxiproxy's API. Raises `SuiteError` if Toxiproxy does not start."""
     rows = [
         {
             "name": f"kafka{number}",
@@ -125,7 +124,7 @@ def proxies(program: Path, brokers: list[str], folder: Path) -> Iterator[str]:
 
 
 def wait_for_api(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Raises `SuiteError` if Toxiproxy does not start."""
+    """Wait until Toxiproxy listens. Raises `SuiteError` if Toxiproxy does not start."""
 
     def listens() -> bool:
         if process.poll() is not None:

@@ -1,8 +1,9 @@
 """The suites of Kafka clients that are run, and where they come from.
 
 Package registries have the tests of confluent-kafka-go, franz-go, kafka-go, kafka-python,
-librdkafka and Sarama. The tests of aiokafka, confluent-kafka-python, kafkajs and topicctl come from
-checkouts that the user names, and so do the programs kaf, kafka_exporter, kcl and kminion.
+librdkafka and Sarama, and the program kaf. The tests of aiokafka, confluent-kafka-python, kafkajs
+and topicctl come from checkouts that the user names. The programs kafka_exporter, kcl and KMinion
+are built from checkouts, too.
 """
 
 import json
@@ -29,11 +30,10 @@ INSTALL = ROOT / "scripts" / "client_suites.sh"
 PINS = ROOT / "scripts" / "client_suites" / "pins.txt"
 CHECKOUTS = "CLIENT_CHECKOUTS"
 """An environment variable with the path of a folder. It has checkouts of the repositories below,
-each under the repository's name."""
+each under the name of its suite."""
 FROM_CHECKOUTS = {
     "aiokafka": "v0.14.0",
     "confluent-kafka-python": "v2.15.0",
-    "kaf": "v0.2.14",
     "kafka-exporter": "v1.9.0",
     "kafkajs": "v2.2.4, after `npm install`",
     "kcl": "v0.18.0",
@@ -41,7 +41,7 @@ FROM_CHECKOUTS = {
     "topicctl": "v2.0.2",
 }
 GO_TOOLS = ROOT / "tests" / "compat" / "go_tools"
-GO_PROGRAMS = ("kaf", "kafka-exporter", "kcl", "kminion")
+CHECKED_OUT_PROGRAMS = ("kafka-exporter", "kcl", "kminion")
 ASYNCIO = ("-o", "asyncio_default_fixture_loop_scope=function")
 """The default; some versions of pytest-asyncio warn if it is not set."""
 LIBRDKAFKA_WITHOUT_CREATION = "librdkafka-without-creation"
@@ -65,7 +65,7 @@ SARAMA_TESTS = "|".join(
         "TestVersionMatrix",
     )
 )
-"""The tests with brokers."""
+"""A regular expression for the names of the tests that need brokers."""
 PORTS = {
     "bytewax": ("bytewax_suite.py",),
     "faststream": ("faststream_suite.py",),
@@ -101,7 +101,7 @@ class KnownSuite:
     package: str = ""
     """The suite whose installation this one uses; default: its own."""
     also: tuple[str, ...] = ()
-    """Further pins that the suite installs."""
+    """Names of further pins that the suite installs, such as a proxy."""
 
     @property
     def version(self) -> str:
@@ -229,7 +229,7 @@ def topicctl(installed: Path) -> GoSuite:
 
 
 def go_program(installed: Path, *, name: str) -> PytestSuite:
-    """Tests of ours for a program."""
+    """Our tests of a program. `installed`: the folder with the program."""
     return PytestSuite(
         name,
         GO_TOOLS,
@@ -318,6 +318,11 @@ def from_packages() -> tuple[KnownSuite, ...]:
         KnownSuite(
             "sarama", "its functional tests, from its Go module", sarama, also=("toxiproxy",)
         ),
+        KnownSuite(
+            "kaf",
+            f"[ours](../tests/compat/go_tools/{module_of('kaf')}), with its Go module's program",
+            partial(go_program, name="kaf"),
+        ),
         *(
             KnownSuite(
                 name,
@@ -362,7 +367,7 @@ def from_checkouts(checkouts: Path) -> tuple[KnownSuite, ...]:
                 partial(go_program, name=name),
                 checkout=checkouts / name,
             )
-            for name in GO_PROGRAMS
+            for name in CHECKED_OUT_PROGRAMS
         ),
     )
 

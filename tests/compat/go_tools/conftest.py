@@ -1,7 +1,7 @@
-"""A program that is tested, and the records, groups and metrics that the tests look at.
+"""Fixtures of the tests of a program: the program, its metrics, and topics and groups for it.
 
-`PROGRAM` is the path of the program, and `GIVEN_BROKER` the address of a broker. Names are new in
-each test, so the tests need no clean broker.
+The environment variable `PROGRAM` has the path of the program, and `GIVEN_BROKER` the address of a
+broker. Each test uses new names, so the broker may have data of other tests.
 """
 
 import os
@@ -37,7 +37,8 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, *arguments: str, stdin: str = "") -> str:
-        """Return what the program prints. Its exit code must be 0."""
+        """Run the program and return its standard output. Raises `AssertionError` if its exit code
+        is not 0."""
         done = subprocess.run(
             [self.path, *arguments],
             input=stdin,
@@ -55,7 +56,7 @@ class Program:
 
     @contextmanager
     def serving(self, port: int, *arguments: str) -> Iterator["Metrics"]:
-        """Run the program, whose metrics are on this port."""
+        """Run the program, and yield the metrics that it serves at this port."""
         log = self.home / "program.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -76,7 +77,7 @@ class Metrics:
     process: "subprocess.Popen[bytes]"
     log: Path
     last: list[str] = field(default_factory=list)
-    """The latest text."""
+    """The text of the latest response; empty before the first response."""
 
     def wait_for(self, metric: str, value: int, **labels: str) -> None:
         """Wait until the metric has this value for exactly these labels."""
@@ -85,7 +86,7 @@ class Metrics:
         self.wait_until(lambda text: sample in text.splitlines())
 
     def wait_until(self, found: Callable[[str], bool]) -> None:
-        """Wait until this is true of the text of the metrics."""
+        """Wait until `found` returns True for the text of the metrics."""
 
         def look() -> bool:
             assert self.process.poll() is None, self.log.read_text()
@@ -142,7 +143,7 @@ def group(topic: str) -> str:
 
 @pytest.fixture
 def member(topic: str) -> Iterator[str]:
-    """A group with one member, which has committed the end of the topic."""
+    """A group with one member, which has committed the end offsets of the topic."""
     name = f"member-{topic}"
     consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
     consumer.subscribe([topic])
@@ -162,6 +163,6 @@ def member(topic: str) -> Iterator[str]:
 
 
 def poll_until(consumer: Consumer, stop: threading.Event) -> None:
-    """Keep the member in its group."""
+    """Poll until `stop` is set, so that the consumer stays in its group."""
     while not stop.is_set():
         consumer.poll(PAUSE_S)

@@ -1,6 +1,7 @@
-"""kaf, a command-line client of Kafka.
+"""kaf, a command-line client for Kafka.
 
-Its own tests start a broker in a container. These tests cover the same commands, and groups.
+The tests in its repository start a broker in a container. The tests here cover the same commands,
+and the commands for groups.
 """
 
 import json

@@ -1,6 +1,6 @@
 """kafka_exporter: Prometheus metrics of topics and groups.
 
-Its own test only asks for the metrics. These tests compare values.
+The test in its repository only requests the metrics. The tests here compare their values.
 """
 
 import os
@@ -31,7 +31,7 @@ def test_offsets_of_partitions(metrics: "Metrics", topic: str) -> None:
     metrics.wait_for("kafka_topic_partition_oldest_offset", 0, partition="0", topic=topic)
 
 
-def test_partitions_are_replicated(metrics: "Metrics", topic: str) -> None:
+def test_leaders_and_replicas_of_partitions(metrics: "Metrics", topic: str) -> None:
     metrics.wait_for("kafka_topic_partition_leader", 1, partition="0", topic=topic)
     metrics.wait_for("kafka_topic_partition_leader_is_preferred", 1, partition="0", topic=topic)
     metrics.wait_for(

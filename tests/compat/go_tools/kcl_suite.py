@@ -1,6 +1,6 @@
-"""kcl, a command-line client of Kafka with all administrative requests.
+"""kcl, a command-line client for Kafka with all administrative requests.
 
-Its own tests use no broker, or its own imitation of one.
+The tests in its repository use an imitation of a broker, or none at all.
 """
 
 import json
@@ -30,7 +30,7 @@ def kcl(program: "Program") -> Kcl:
 
 @pytest.fixture
 def answer(kcl: Kcl) -> Answer:
-    """Run kcl, and read the list of results in its answer."""
+    """Run kcl, and return the list of results from its JSON output."""
 
     def run(*arguments: str) -> Any:
         found = json.loads(kcl(*arguments, "--format", "json"))
@@ -108,7 +108,7 @@ def test_configs(answer: Answer, kcl: Kcl, topic: str) -> None:
     assert "auto.create.topics.enable*" in [line[0] for line in lines if line]
 
 
-def test_access_rules(answer: Answer, name: str) -> None:
+def test_acls(answer: Answer, name: str) -> None:
     create = ("--allow-principal", "User:a", "--operation", "read", "-t", name)
     assert [row["error"] for row in answer("acl", "create", *create)] == ["OK"]
     wanted = [row for row in answer("acl", "list", "--type", "any") if row["name"] == name]

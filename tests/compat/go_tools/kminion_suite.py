@@ -1,4 +1,4 @@
-"""KMinion: Prometheus metrics of a cluster, and a monitor of records from end to end.
+"""KMinion: Prometheus metrics of a cluster, and end-to-end monitoring.
 
 Its repository has no tests with a broker.
 """
@@ -27,7 +27,7 @@ def metrics(program: "Program", port: int, request: pytest.FixtureRequest) -> "I
         yield found
 
 
-def test_water_marks(metrics: "Metrics", topic: str) -> None:
+def test_watermarks(metrics: "Metrics", topic: str) -> None:
     metrics.wait_for(
         "kminion_kafka_topic_partition_low_water_mark", 0, partition_id="0", topic_name=topic
     )
