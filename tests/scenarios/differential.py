@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import let_pass
 from tests.scenarios.differences import KNOWN
@@ -106,16 +108,27 @@ class Pair:
                 self.settle_configs(step)
             elif step.api in CHANGES_ACLS:
                 self.settle_acls()
+            elif step.api is ApiKey.END_TXN:
+                self.settle_transaction(step)
         return None
 
     def _ask(self, step: Step) -> list[Difference]:
         until_s = time.monotonic() + self.read_s
         while True:
-            found = compared(*self._answers(step), step.api)
+            found = self._compared(step)
             is_late = time.monotonic() > until_s or step.api not in READS
             if is_late or all(each.reason is not None for each in found):
                 return found
             let_pass(0.02)
+
+    def _compared(self, step: Step) -> list[Difference]:
+        kafka, here = self._answers(step)
+        found = compared(kafka, here, step.api)
+        until_s = time.monotonic() + RETRY_S
+        while misses_a_topic(step, found) and time.monotonic() < until_s:
+            let_pass(0.02)
+            found = compared(self.kafka.ask(step), here, step.api)
+        return found
 
     def _answers(self, step: Step) -> tuple[Plain, Plain]:
         """Both brokers work at the same time."""
@@ -135,6 +148,14 @@ class Pair:
         while kafka != here and time.monotonic() < until_s:
             let_pass(0.01)
             kafka = self.kafka.ask(look)
+
+    def settle_transaction(self, step: Step) -> None:
+        """Kafka writes the markers of a transaction after it answers EndTxn."""
+        ids = [step.values["transactional_id"]]
+        look = Step(ApiKey.DESCRIBE_TRANSACTIONS, 0, {"transactional_ids": ids})
+        until_s = time.monotonic() + RETRY_S
+        while is_completing(self.kafka.ask(look)) and time.monotonic() < until_s:
+            let_pass(0.01)
 
     def settle_configs(self, step: Step) -> None:
         """Kafka's logs follow configs shortly after DescribeConfigs shows them."""
@@ -208,6 +229,18 @@ class Pair:
     def close(self) -> None:
         self.kafka.close()
         self.here.close()
+
+
+def misses_a_topic(step: Step, found: Sequence[Difference]) -> bool:
+    """Whether only Kafka's coordinator does not know the id of a topic: it learns of topics after
+    Metadata shows them. A commit can be sent again."""
+    unknown = [each.kafka for each in found if each.reason is None]
+    return step.api is ApiKey.OFFSET_COMMIT and set(unknown) == {repr(ErrorCode.unknown_topic_id)}
+
+
+def is_completing(answer: Plain) -> bool:
+    """Whether DescribeTransactions shows a transaction whose markers are not yet written."""
+    return any("Prepare" in str(value) for value in answer.values())
 
 
 def _kinds(differences: Sequence[Difference]) -> set[tuple[str, str]]:

@@ -5,13 +5,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.wire_client import build, build_batch, request_schema
 from tests.scenarios.differences import KNOWN, PAGE, page
-from tests.scenarios.differential import (
-    Pair,
-)
+from tests.scenarios.differential import Pair, is_completing, misses_a_topic
 from tests.scenarios.differential_answers import Difference, Plain, compared, flattened
 from tests.scenarios.differential_model import (
     LOGGED_IN,
@@ -60,6 +59,9 @@ class FakePair(Pair):
         return
 
     def settle_acls(self) -> None:
+        return
+
+    def settle_transaction(self, step: Step) -> None:
         return
 
 
@@ -129,3 +131,19 @@ def test_rows_may_be_in_any_order() -> None:
     other = flattened(build(schema, {"topics": rows[:1], "timeout": 1, "validate_only": True}))
     paths = {each.path for each in compared(first, other, ApiKey.CREATE_PARTITIONS)}
     assert {".topics.len", ".validate_only", ".topics[b].count"} <= paths
+
+
+def test_only_a_commit_is_sent_again_to_a_coordinator_that_misses_a_topic() -> None:
+    row = Difference("OffsetCommit", ".e", repr(ErrorCode.unknown_topic_id), "<ErrorCode.none: 0>")
+    commit, produce = Step(ApiKey.OFFSET_COMMIT, 10, {}), Step(ApiKey.PRODUCE, 13, {})
+    assert misses_a_topic(commit, [row])
+    assert not misses_a_topic(produce, [row])
+    assert not misses_a_topic(commit, [row, row._replace(kafka="<ErrorCode.none: 0>")])
+    assert not misses_a_topic(commit, [])
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("PrepareAbort", True), ("CompleteAbort", False), ("Ongoing", False)]
+)
+def test_a_transaction_completes_when_its_markers_are_written(state: str, expected: bool) -> None:
+    assert is_completing({".transaction_states[0].transaction_state": state}) is expected
