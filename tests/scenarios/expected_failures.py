@@ -229,6 +229,23 @@ EXPECTED: tuple[Expectation, ...] = (
         Cause.KAFKA_TOO,
         "the test expects that brokers accept offsets of an unknown transaction",
     ),
+    *(
+        Expectation(
+            "confluent-kafka-go", f"TestIntegration/TestAdminClient_{test}", Cause.SETUP, NO_LOGINS
+        )
+        for test in (
+            "DescribeCluster",
+            "DescribeConsumerGroupsAuthorizedOperations",
+            "DescribeTopics",
+        )
+    ),
+    Expectation(
+        "confluent-kafka-go",
+        "TestIntegration/TestAdminTopics",
+        Cause.HERE,
+        "a replication factor above the number of brokers is accepted",
+    ),
+    Expectation("confluent-kafka-go", "TestIntegration", Cause.HERE, OF_A_SUBTEST),
     Expectation("sarama", "TestConsumerFetchFollowerFailover", Cause.HERE, ONE_REPLICA),
     Expectation("sarama", "TestFuncAdminAlterPartitionReassignments", Cause.HERE, ONE_REPLICA),
     Expectation(
