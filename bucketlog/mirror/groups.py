@@ -20,6 +20,9 @@ from bucketlog.mirror.topics import is_wanted
 
 IDLE = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
 HAS_MEMBERS = frozenset({"UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"})
+REFUSED = frozenset({"INVALID_GROUP_ID", "OFFSET_METADATA_TOO_LARGE"})
+"""Errors of one group, which Kafka accepts; the other groups are copied."""
+SHOWN_CHARS = 80
 COORDINATOR_BACKOFF = Backoff(
     first_pause_ms=100, longest_pause_ms=1000, jitter=0.5, give_up_after_ms=30_000
 )
@@ -39,7 +42,8 @@ class GroupMirror:
         self._patterns = patterns
         self._report = report
         self._last: dict[str, Committed] = {}
-        self._moved: set[str] = set()
+        self._left: set[str] = set()
+        """Groups that were reported, because their offsets are not copied."""
 
     def sync(
         self, topics: Collection[str], ends: Mapping[Partition, int], *, forward_only: bool = False
@@ -81,11 +85,16 @@ class GroupMirror:
         try:
             commit_offsets(self._target, group, committed)
         except LogError as error:
-            if error.code not in HAS_MEMBERS:
+            if error.code not in HAS_MEMBERS | REFUSED:
                 raise
-            if group not in self._moved:
-                self._moved.add(group)
-                self._report(f"group {group!r} has members in the target: its offsets stay")
+            if group not in self._left:
+                self._left.add(group)
+                why = (
+                    "has members in the target: its offsets stay"
+                    if error.code in HAS_MEMBERS
+                    else f"is not copied: the target answers {error.code}"
+                )
+                self._report(f"group {group[:SHOWN_CHARS]!r} {why}")
             return False
         self._last[group] = committed
         return True
