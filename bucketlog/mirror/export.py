@@ -21,7 +21,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from bucketlog.client.admin import EARLIEST, LATEST, Admin
 from bucketlog.client.kafka_errors import log_error
@@ -33,6 +33,9 @@ from bucketlog.mirror.verify import ComparedReader
 
 OURS_ALONE = frozenset({"mirror.source", "record.validation"})
 """Configs that Apache Kafka does not have."""
+TIMESTAMP_TYPE, APPEND_TIME = "message.timestamp.type", "LogAppendTime"
+MESSAGE_BYTES_MAX = 1_000_000_000
+"""librdkafka's largest limit: the target decides about large records."""
 GROUP = "bucketlog-export"
 RETRY_S = 0.2
 _FENCED = (
@@ -71,7 +74,12 @@ class Export:
         if not self.topics:
             raise no_topic(patterns)
         self._create_topics()
-        config = dict(target.config) | {"linger.ms": 5, "enable.idempotence": True}
+        config = {
+            **target.config,
+            "linger.ms": 5,
+            "enable.idempotence": True,
+            "message.max.bytes": MESSAGE_BYTES_MAX,
+        }
         if not settings.keep_offsets:
             name = f"{GROUP}-{'-'.join(patterns)}"
             config |= {"transactional.id": name, "transaction.timeout.ms": 60_000}
@@ -192,6 +200,13 @@ class Export:
                     f"{partition} has no record at offset {self.positions[partition]}",
                     remedy="Kafka assigns offsets without gaps: export without --keep-offsets",
                 )
+            timestamp = message.timestamp()[1]
+            if timestamp <= 0:
+                raise MirrorError(
+                    f"{partition}: the record at offset {offset} has the timestamp {timestamp}, "
+                    "which the export cannot write: librdkafka replaces it with the current time",
+                    remedy="omit the topic from --topics, or delete the records up to this offset",
+                )
             while True:
                 try:
                     self._producer.produce(
@@ -200,7 +215,7 @@ class Export:
                         message.key(),
                         partition.number,
                         on_delivery=self._checked(partition, offset),
-                        timestamp=max(message.timestamp()[1], 0),
+                        timestamp=timestamp,
                         headers=message.headers() or [],
                     )
                     break
@@ -228,15 +243,48 @@ class Export:
         return check
 
     def _create_topics(self) -> None:
-        present = topics_of(self._target.admin, ["*"])
+        """Create missing topics and partitions. Kafka must keep the timestamps of records, so a
+        topic never gets LogAppendTime."""
+        admin = self._target.admin
+        present = topics_of(admin, ["*"])
         configs = configs_of(self._source.admin, self.topics)
         for name, topic in self.topics.items():
             if name in present:
+                if present[name].partitions < topic.partitions:
+                    self._add_partitions(name, topic.partitions)
                 continue
             wanted = {each: v for each, v in configs[name].items() if each not in OURS_ALONE}
+            if wanted.get(TIMESTAMP_TYPE) == APPEND_TIME:
+                del wanted[TIMESTAMP_TYPE]
+                self._report(
+                    f"config {TIMESTAMP_TYPE}={APPEND_TIME} of {name!r} is not copied, because "
+                    "Kafka would replace the timestamps: set the config after the export"
+                )
             new = NewTopic(name, topic.partitions, -1, config=wanted)
-            for future in self._target.admin.client.create_topics([new]).values():
-                self._target.admin.wait(future, f"creating topic {name!r}")
+            for future in admin.client.create_topics([new]).values():
+                admin.wait(future, f"creating topic {name!r}")
+
+    def _add_partitions(self, name: str, count: int) -> None:
+        """Wait until the target's Metadata shows the partitions, too."""
+        admin, doing = self._target.admin, f"adding partitions to {name!r}"
+        for future in admin.client.create_partitions([NewPartitions(name, count)]).values():
+            admin.wait(future, doing)
+        deadline = time.monotonic() + self._settings.timeout_s
+        while topics_of(admin, ["*"])[name].partitions < count:
+            if time.monotonic() > deadline:
+                raise MirrorError(f"{doing}: the target does not show them", remedy="try again")
+            time.sleep(RETRY_S)
+
+    def check_partitions(self) -> None:
+        """Raises `MirrorError` if a topic of the source has got partitions, or is deleted."""
+        there = topics_of(self._source.admin, list(self.topics))
+        for name, topic in self.topics.items():
+            count = there[name].partitions if name in there else 0
+            if count != topic.partitions:
+                raise MirrorError(
+                    f"topic {name!r} has {count} partitions, but {topic.partitions} were exported",
+                    remedy="run the command again",
+                )
 
     def _look_up_positions(self) -> dict[Partition, int]:
         starts = ends_of(self._source.admin, self.topics, earliest=True)

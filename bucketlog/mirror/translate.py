@@ -51,6 +51,7 @@ def finish(
     timeout_s: float,
 ) -> ExportEnd:
     """All must be exported, and producers stopped. Raises `MirrorError`, `LogError`."""
+    export.check_partitions()
     committed = {
         group: committed_offsets(source.admin, group) for group in group_names(source.admin, groups)
     }

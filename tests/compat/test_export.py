@@ -1,11 +1,14 @@
 """Topics of bucketlog in Apache Kafka: the same records, and groups at their places."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
+from confluent_kafka.cimpl import NewPartitions
 
 import bucketlog
 from bucketlog.client.admin import Admin
@@ -64,6 +67,9 @@ def check_that_a_second_export_ends_the_first(command: list[str], source: str) -
     assert "Traceback" not in errors
 
 
+A_CONFIG = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": "8000000"}
+
+
 @pytest.mark.parametrize("mode", ["--keep-offsets", "transactions"])
 def test_an_export(tmp_path: Path, components: Components, mode: str) -> None:
     """By transactions, six offsets are before the first 300 records, and a marker behind them."""
@@ -109,3 +115,45 @@ def test_an_export(tmp_path: Path, components: Components, mode: str) -> None:
     assert only.returncode == 1
     assert "no topic of the source matches 'nosuch'" in only.stderr
     assert place == {Partition("a", 0): (400 if mode == "--keep-offsets" else 407, "here")}
+
+
+def test_what_kafka_would_change_or_refuse(tmp_path: Path, components: Components) -> None:
+    """Timestamps that Kafka would replace, large records, added partitions."""
+    try:
+        with (
+            running_kafka(tmp_path / "kafka", properties={"message.max.bytes": "8000000"}) as kafka,
+            EmbeddedCluster(tmp_path / "bucketlog") as cluster,
+        ):
+            components.took_part("Apache Kafka broker", kafka.version)
+            with bucketlog.connect(cluster.bootstrap) as log:
+                log.topics.create("a", partitions=1, configs=A_CONFIG)
+                log.topics.create("zero", partitions=1)
+            command = [
+                *(sys.executable, "-m", "bucketlog.cli", "export", "--topics", "a", "--finish"),
+                *("--to", f"kafka://{kafka.bootstrap}", "-b", cluster.bootstrap),
+            ]
+            asyncio.run(send(cluster.bootstrap, "a", bytes(3_000_000)))
+            first = run(command)
+            source = Admin({"bootstrap.servers": cluster.bootstrap}, timeout_s=PATIENCE_S)
+            grown = source.client.create_partitions([NewPartitions("a", 2)])
+            source.wait(grown["a"], "adding a partition")
+            asyncio.run(send(cluster.bootstrap, "a", b"new", partition=1))
+            second = run(command)
+            asyncio.run(send(cluster.bootstrap, "zero", b"old", timestamp_ms=0))
+            third = run([each if each != "a" else "zero" for each in command])
+    except ConfigurationError as error:
+        components.missing("Apache Kafka", error.remedy)
+    assert first.returncode == 0, first.stderr
+    assert "message.timestamp.type=LogAppendTime of 'a' is not copied" in first.stderr
+    assert "1 partition with 1 record" in first.stdout
+    assert second.returncode == 0, second.stderr
+    assert "2 partitions with 2 records are equal" in second.stdout
+    assert third.returncode == 1
+    assert "zero-0: the record at offset 0 has the timestamp 0" in third.stderr
+
+
+async def send(
+    bootstrap: str, topic: str, value: bytes, *, partition: int = 0, timestamp_ms: int | None = None
+) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_request_size=8_000_000) as client:
+        await client.send_and_wait(topic, value, partition=partition, timestamp_ms=timestamp_ms)
