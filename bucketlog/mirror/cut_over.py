@@ -1,13 +1,14 @@
 """The cut-over: from the source's producers to the target's, without a record lost or moved.
 
 Order: catch up, compare while producers still write, stop the producers, drain, compare the rest,
-copy the groups' offsets, free the topics. By configs, the producers are stopped in two steps:
-markers are still written until no transaction is open. Until the topics are free, all steps may be
-repeated. If a step fails, the producers of the source may write again.
+copy the groups' offsets, check the topics again, free the topics. By configs, the producers are
+stopped in two steps: markers are still written until no transaction is open. Until the topics are
+free, all steps may be repeated. If a step fails, the producers of the source may write again, but
+not to topics that are free in the target.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -98,6 +99,7 @@ def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], 
         comparison.advance(mirror.positions(), is_at_rest=True)
         _check(comparison)
         mirror.sync_groups()
+        _check_topics(mirror)
         mirror.topic_mirror.free(topics)
         downtime_s = time.monotonic() - began
     report(f"producers may write to the target: {downtime_s:.1f} s without writers")
@@ -122,6 +124,28 @@ def _check_authorizer(mirror: Mirror) -> None:
             "the source has no authorizer",
             remedy="use --stop-writers config, or stop the producers yourself and use none",
         ) from error
+
+
+def _check_topics(mirror: Mirror) -> None:
+    """The source has the topics and partitions that were compared, and the target's topics are
+    still mirrors. Raises `MirrorError`, `LogError`."""
+    there = mirror.topic_mirror.in_source()
+    for name, topic in mirror.topics.items():
+        count = there[name].partitions if name in there else 0
+        if count != topic.partitions:
+            raise MirrorError(
+                f"topic {name!r} of the source has {count} partitions, but {topic.partitions} were "
+                "compared",
+                remedy="producers stay at the source; run the cut-over again",
+            )
+    others = set(mirror.topics) - mirror.topic_mirror.mirrors(mirror.topics)
+    if others:
+        raise MirrorError(
+            f"the target's topic {min(others)!r} is no longer a mirror: another cut-over has freed "
+            "the topic, or somebody has deleted the topic",
+            remedy="look at the topic in both clusters, and omit the topic from --topics if "
+            "another cut-over has freed the topic",
+        )
 
 
 def _check(comparison: Comparison) -> None:
@@ -224,9 +248,9 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
         report("stop the producers of the source now, if you have not")
         yield
         return
-    before = mirror.topic_mirror.set_at_source(WRITE_LIMIT) if how is StopWriters.CONFIG else {}
+    before = mirror.topic_mirror.write_limits() if how is StopWriters.CONFIG else {}
     try:
-        _set_stop(mirror, how, before, is_stopped=True)
+        _set_stop(mirror, mirror.topics, how, dict.fromkeys(mirror.topics, MARKERS_BYTES))
         report(f"producers of the source are stopped (by {how.value})")
         yield
     except BaseException:
@@ -235,31 +259,58 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
 
 
 def _let_write(
-    mirror: Mirror, how: StopWriters, before: dict[str, str], report: Callable[[str], None]
+    mirror: Mirror, how: StopWriters, before: Mapping[str, str], report: Callable[[str], None]
 ) -> None:
-    """Undo the stop. An error here is only reported: the error of the cut-over matters more."""
+    """Undo the stop of each topic that is not free in the target. An error here is only reported:
+    the error of the cut-over matters more."""
+    stopped = set(mirror.topics)
     try:
-        _set_stop(mirror, how, before, is_stopped=False)
+        freed = mirror.topic_mirror.freed(stopped)
     except BucketlogError as error:
-        report(f"check whether producers of the source may write: undoing the stop failed: {error}")
-        return
-    report("producers of the source may write again")
+        report(f"the target does not say which topics are free: {error}")
+        freed = set()
+    failures: list[str] = []
+    for topic in sorted(stopped - freed):
+        try:
+            _undo_stop(mirror, topic, how, before)
+        except BucketlogError as error:
+            failures.append(f"{topic}: {error}")
+    if freed:
+        report(
+            "producers may write to these topics of the target, so they stay stopped at the "
+            f"source: {', '.join(sorted(freed))}"
+        )
+    if failures:
+        report(
+            "check whether producers of the source may write to these topics; undoing the stop "
+            f"failed: {'; '.join(failures)}"
+        )
+    elif stopped - freed:
+        report(
+            "producers of the source may write again"
+            + (f" to {', '.join(sorted(stopped - freed))}" if freed else "")
+        )
 
 
 def _set_stop(
-    mirror: Mirror, how: StopWriters, before: dict[str, str], *, is_stopped: bool
+    mirror: Mirror, topics: Iterable[str], how: StopWriters, limits: Mapping[str, str]
 ) -> None:
     if how is StopWriters.ACL:
-        rules = [stop_of(topic) for topic in mirror.topics]
-        (mirror.source.acls.create if is_stopped else mirror.source.acls.delete)(rules)
+        mirror.source.acls.create([stop_of(topic) for topic in topics])
         return
-    _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES) if is_stopped else before)
+    _limit_writes(mirror, limits)
 
 
-def _limit_writes(mirror: Mirror, limits: Mapping[str, str]) -> None:
+def _undo_stop(mirror: Mirror, topic: str, how: StopWriters, before: Mapping[str, str]) -> None:
+    if how is StopWriters.ACL:
+        mirror.source.acls.delete([stop_of(topic)])
+        return
+    _limit_writes(mirror, {topic: before.get(topic)})
+
+
+def _limit_writes(mirror: Mirror, limits: Mapping[str, str | None]) -> None:
     """By topic; without a limit, the topic has the broker's default again."""
-    for topic in mirror.topics:
-        value = limits.get(topic)
+    for topic, value in limits.items():
         kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
         change = ConfigEntry(WRITE_LIMIT, value or "", incremental_operation=kind)
         alter(mirror.source.admin, topic, [change])

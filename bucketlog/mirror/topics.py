@@ -164,11 +164,36 @@ class TopicMirror:
             for number, address in topic.leaders.items()
         }
 
-    def set_at_source(self, config: str) -> dict[str, str]:
-        """By topic, the value of a config where it is set, but for those of a cut-over."""
-        configs = configs_of(self._source, self.in_source())
-        found = {name: each[config] for name, each in configs.items() if config in each}
-        return {name: value for name, value in found.items() if value not in _STOPS}
+    def write_limits(self) -> dict[str, str]:
+        """By topic of the source, `max.message.bytes` where the topic has this config. A cut-over
+        that was killed left its own value: the target has a copy of the value before. Raises
+        `LogError`."""
+        names = self.in_source()
+        configs, copies = configs_of(self._source, names), configs_of(self._target, names)
+        found = {
+            name: copies[name].get(WRITE_LIMIT) if each.get(WRITE_LIMIT) in _STOPS else limit
+            for name, each in configs.items()
+            if (limit := each.get(WRITE_LIMIT)) is not None
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def mirrors(self, names: Iterable[str]) -> set[str]:
+        """The topics of the target that are mirrors of the source. Raises `LogError`."""
+        return self._in_target(names, is_mirror=True)
+
+    def freed(self, names: Iterable[str]) -> set[str]:
+        """The topics of the target that are not mirrors of the source. Raises `LogError`."""
+        return self._in_target(names, is_mirror=False)
+
+    def _in_target(self, names: Iterable[str], *, is_mirror: bool) -> set[str]:
+        source_id = self.source_id()
+        present = _summaries(self._target, "listing the target's topics")
+        configs = configs_of(self._target, [name for name in names if name in present])
+        return {
+            name
+            for name, each in configs.items()
+            if (each.get(MIRROR_SOURCE) == source_id) == is_mirror
+        }
 
     def compacted(self, names: Iterable[str]) -> set[str]:
         """Topics of the source that are compacted."""

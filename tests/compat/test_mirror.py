@@ -10,13 +10,15 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from bucketlog.client.admin import LATEST, Admin
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.mirror.groups import commit_offsets, committed_offsets
 from bucketlog.mirror.source import Partition
+from bucketlog.mirror.topics import MIRROR_SOURCE, WRITE_LIMIT, alter, configs_of, topics_of
 from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.servers.components import Components
@@ -199,6 +201,58 @@ def test_a_transaction_that_is_open_when_producers_are_stopped(clusters: Cluster
     rows = read(clusters.bucketlog)
     assert rows == read(clusters.kafka)
     assert rows["txn", 0][-2][3] == b"late"
+
+
+def test_cut_overs_that_fail(clusters: Clusters) -> None:
+    """Producers may write again, and with the limit that they had, but never in both clusters."""
+    fill(clusters.kafka)
+    source = Admin({"bootstrap.servers": clusters.kafka}, timeout_s=PATIENCE_S)
+    target = Admin({"bootstrap.servers": clusters.bucketlog}, timeout_s=PATIENCE_S)
+    set_config(source, "plain", WRITE_LIMIT, "5000000")
+    process = stopped_cut_over(clusters, 1)
+    process.kill()
+    process.communicate()
+    assert limits_of(source)["plain"] in ("78", "0")
+
+    process = stopped_cut_over(clusters, 2)
+    grown = source.client.create_partitions([NewPartitions("plain", 4)])
+    source.wait(grown["plain"], "adding a partition")
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    said = clusters.log.read_text()
+    assert "topic 'plain' of the source has 4 partitions, but 3 were compared" in said
+    assert limits_of(source) == {"plain": "5000000"}
+
+    process = stopped_cut_over(clusters, 3)
+    set_config(target, "txn", MIRROR_SOURCE, None)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    said = clusters.log.read_text()
+    assert "the target's topic 'txn' is no longer a mirror" in said
+    assert "so they stay stopped at the source: txn" in said
+    assert limits_of(source) == {"plain": "5000000", "txn": "0"}
+
+
+def stopped_cut_over(clusters: Clusters, number: int) -> "subprocess.Popen[str]":
+    """A cut-over that has stopped the producers of the source, as `number` have; it waits then."""
+    how = ("--no-acls", "--cut-over", "--stop-writers", "config", "--quiet-s", "8")
+    process = clusters.mirror(*how)
+    eventually(
+        lambda: clusters.log.read_text().count("are stopped (by config)") == number,
+        clusters.log.read_text,
+    )
+    return process
+
+
+def set_config(admin: Admin, topic: str, name: str, value: str | None) -> None:
+    kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    alter(admin, topic, [ConfigEntry(name, value or "", incremental_operation=kind)])
+
+
+def limits_of(admin: Admin) -> dict[str, str]:
+    """By topic, `max.message.bytes` where the topic has this config."""
+    configs = configs_of(admin, topics_of(admin, ["*"]))
+    return {name: each[WRITE_LIMIT] for name, each in configs.items() if WRITE_LIMIT in each}
 
 
 def _has(admin: Admin, offsets: int) -> bool:
