@@ -164,7 +164,8 @@ class Side:
             return self._known[type(reference), reference]
         if isinstance(reference, TopicId):
             found = self._topic_id(reference.topic)
-            self._known[type(reference), reference] = found
+            if found != UNKNOWN_TOPIC:  # Kafka may learn of the topic later
+                self._known[type(reference), reference] = found
             return found
         if isinstance(reference, OwnedBy) and reference.part == 0:
             return UNKNOWN_PRODUCER + (reference.owner == PLAIN)
