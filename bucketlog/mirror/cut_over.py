@@ -8,12 +8,10 @@ not to topics that are free in the target.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry
 
 from bucketlog.client.admin import LATEST
 from bucketlog.log_format.errors import BucketlogError, LogError
@@ -21,7 +19,14 @@ from bucketlog.mirror.acls import stop_of
 from bucketlog.mirror.copier import MirrorError, PartitionProgress
 from bucketlog.mirror.run import Mirror
 from bucketlog.mirror.source import Partition
-from bucketlog.mirror.topics import MARKERS_BYTES, STOPPED_BYTES, WRITE_LIMIT, alter
+from bucketlog.mirror.topics import (
+    MARKERS_BYTES,
+    STOPPED_BYTES,
+    WRITE_LIMIT,
+    alter,
+    change_of,
+    changed_partitions,
+)
 from bucketlog.mirror.verify import Comparison
 
 LOOK_S = 0.1
@@ -129,16 +134,16 @@ def _check_authorizer(mirror: Mirror) -> None:
 def _check_topics(mirror: Mirror) -> None:
     """The source has the topics and partitions that were compared, and the target's topics are
     still mirrors. Raises `MirrorError`, `LogError`."""
-    there = mirror.topic_mirror.in_source()
-    for name, topic in mirror.topics.items():
-        count = there[name].partitions if name in there else 0
-        if count != topic.partitions:
-            raise MirrorError(
-                f"topic {name!r} of the source has {count} partitions, but {topic.partitions} were "
-                "compared",
-                remedy="producers stay at the source; run the cut-over again",
-            )
-    others = set(mirror.topics) - mirror.topic_mirror.mirrors(mirror.topics)
+    changed = changed_partitions(mirror.topics, mirror.topic_mirror.in_source())
+    if changed is not None:
+        name, count = changed
+        raise MirrorError(
+            f"topic {name!r} of the source has {count} partitions, but "
+            f"{mirror.topics[name].partitions} were compared",
+            remedy="producers stay at the source; run the cut-over again",
+        )
+    are_mirrors = mirror.topic_mirror.are_mirrors(mirror.topics)
+    others = [name for name in mirror.topics if not are_mirrors.get(name)]
     if others:
         raise MirrorError(
             f"the target's topic {min(others)!r} is no longer a mirror: another cut-over has freed "
@@ -250,7 +255,7 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
         return
     before = mirror.topic_mirror.write_limits() if how is StopWriters.CONFIG else {}
     try:
-        _set_stop(mirror, mirror.topics, how, dict.fromkeys(mirror.topics, MARKERS_BYTES))
+        _set_stop(mirror, how)
         report(f"producers of the source are stopped (by {how.value})")
         yield
     except BaseException:
@@ -265,10 +270,11 @@ def _let_write(
     the error of the cut-over matters more."""
     stopped = set(mirror.topics)
     try:
-        freed = mirror.topic_mirror.freed(stopped)
+        are_mirrors = mirror.topic_mirror.are_mirrors(stopped)
     except BucketlogError as error:
         report(f"the target does not say which topics are free: {error}")
-        freed = set()
+        are_mirrors = {}
+    freed = {name for name, is_mirror in are_mirrors.items() if not is_mirror}
     failures: list[str] = []
     for topic in sorted(stopped - freed):
         try:
@@ -292,13 +298,11 @@ def _let_write(
         )
 
 
-def _set_stop(
-    mirror: Mirror, topics: Iterable[str], how: StopWriters, limits: Mapping[str, str]
-) -> None:
+def _set_stop(mirror: Mirror, how: StopWriters) -> None:
     if how is StopWriters.ACL:
-        mirror.source.acls.create([stop_of(topic) for topic in topics])
+        mirror.source.acls.create([stop_of(topic) for topic in mirror.topics])
         return
-    _limit_writes(mirror, limits)
+    _limit_writes(mirror, dict.fromkeys(mirror.topics, MARKERS_BYTES))
 
 
 def _undo_stop(mirror: Mirror, topic: str, how: StopWriters, before: Mapping[str, str]) -> None:
@@ -311,9 +315,7 @@ def _undo_stop(mirror: Mirror, topic: str, how: StopWriters, before: Mapping[str
 def _limit_writes(mirror: Mirror, limits: Mapping[str, str | None]) -> None:
     """By topic; without a limit, the topic has the broker's default again."""
     for topic, value in limits.items():
-        kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-        change = ConfigEntry(WRITE_LIMIT, value or "", incremental_operation=kind)
-        alter(mirror.source.admin, topic, [change])
+        alter(mirror.source.admin, topic, [change_of(WRITE_LIMIT, value)])
 
 
 def _follow_groups(mirror: Mirror, wait_s: float, report: Callable[[str], None]) -> None:

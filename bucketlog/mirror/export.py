@@ -21,14 +21,21 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewTopic
 
 from bucketlog.client.admin import EARLIEST, LATEST, Admin
 from bucketlog.client.kafka_errors import log_error
 from bucketlog.mirror.copier import MirrorError
 from bucketlog.mirror.run import ClusterAccess
 from bucketlog.mirror.source import Partition
-from bucketlog.mirror.topics import TopicSummary, configs_of, no_topic, topics_of
+from bucketlog.mirror.topics import (
+    TopicSummary,
+    add_partitions,
+    changed_partitions,
+    configs_of,
+    no_topic,
+    topics_of,
+)
 from bucketlog.mirror.verify import ComparedReader
 
 OURS_ALONE = frozenset({"mirror.source", "record.validation"})
@@ -70,6 +77,7 @@ class Export:
         self._source, self._target = source, target
         self._settings = settings
         self._report = report
+        self._patterns = patterns
         self.topics = topics_of(source.admin, patterns)
         if not self.topics:
             raise no_topic(patterns)
@@ -266,25 +274,27 @@ class Export:
 
     def _add_partitions(self, name: str, count: int) -> None:
         """Wait until the target's Metadata shows the partitions, too."""
-        admin, doing = self._target.admin, f"adding partitions to {name!r}"
-        for future in admin.client.create_partitions([NewPartitions(name, count)]).values():
-            admin.wait(future, doing)
+        add_partitions(self._target.admin, name, count)
         deadline = time.monotonic() + self._settings.timeout_s
-        while topics_of(admin, ["*"])[name].partitions < count:
+        while topics_of(self._target.admin, [name])[name].partitions < count:
             if time.monotonic() > deadline:
-                raise MirrorError(f"{doing}: the target does not show them", remedy="try again")
+                raise MirrorError(
+                    f"adding partitions to {name!r}: the target does not show them",
+                    remedy="try again",
+                )
             time.sleep(RETRY_S)
 
     def check_partitions(self) -> None:
         """Raises `MirrorError` if a topic of the source has got partitions, or is deleted."""
-        there = topics_of(self._source.admin, list(self.topics))
-        for name, topic in self.topics.items():
-            count = there[name].partitions if name in there else 0
-            if count != topic.partitions:
-                raise MirrorError(
-                    f"topic {name!r} has {count} partitions, but {topic.partitions} were exported",
-                    remedy="run the command again",
-                )
+        there = topics_of(self._source.admin, self._patterns)
+        changed = changed_partitions(self.topics, there)
+        if changed is not None:
+            name, count = changed
+            raise MirrorError(
+                f"topic {name!r} has {count} partitions, but {self.topics[name].partitions} were "
+                "exported",
+                remedy="run the command again",
+            )
 
     def _look_up_positions(self) -> dict[Partition, int]:
         starts = ends_of(self._source.admin, self.topics, earliest=True)

@@ -89,9 +89,7 @@ class TopicMirror:
                 )
             have = present[name].partitions if name in present else topic.partitions
             if have < topic.partitions:
-                grown = [NewPartitions(name, topic.partitions)]
-                for future in self._target.client.create_partitions(grown).values():
-                    self._target.wait(future, f"adding partitions to {name!r}")
+                add_partitions(self._target, name, topic.partitions)
             self._set_configs(name, wanted_configs[name], present_configs[name])
         return wanted
 
@@ -126,9 +124,9 @@ class TopicMirror:
                 *((WRITE_LIMIT, each) for each in _STOPS),
             ) or config.startswith(OF_SOURCE_ALONE)
             if present.get(config) != value and not is_left_out:
-                changes.append(_change(config, value))
+                changes.append(change_of(config, value))
         changes += [
-            _change(config, None)
+            change_of(config, None)
             for config in present
             if config not in wanted and config != MIRROR_SOURCE
         ]
@@ -149,7 +147,7 @@ class TopicMirror:
         """From now on, producers may write to the topics in the target."""
         resources = [
             ConfigResource(
-                ResourceType.TOPIC, name, incremental_configs=[_change(MIRROR_SOURCE, None)]
+                ResourceType.TOPIC, name, incremental_configs=[change_of(MIRROR_SOURCE, None)]
             )
             for name in names
         ]
@@ -177,23 +175,13 @@ class TopicMirror:
         }
         return {name: value for name, value in found.items() if value is not None}
 
-    def mirrors(self, names: Iterable[str]) -> set[str]:
-        """The topics of the target that are mirrors of the source. Raises `LogError`."""
-        return self._in_target(names, is_mirror=True)
-
-    def freed(self, names: Iterable[str]) -> set[str]:
-        """The topics of the target that are not mirrors of the source. Raises `LogError`."""
-        return self._in_target(names, is_mirror=False)
-
-    def _in_target(self, names: Iterable[str], *, is_mirror: bool) -> set[str]:
+    def are_mirrors(self, names: Iterable[str]) -> dict[str, bool]:
+        """By each of these topics that the target has, whether the topic is a mirror of the source.
+        Raises `LogError`."""
         source_id = self.source_id()
         present = _summaries(self._target, "listing the target's topics")
         configs = configs_of(self._target, [name for name in names if name in present])
-        return {
-            name
-            for name, each in configs.items()
-            if (each.get(MIRROR_SOURCE) == source_id) == is_mirror
-        }
+        return {name: each.get(MIRROR_SOURCE) == source_id for name, each in configs.items()}
 
     def compacted(self, names: Iterable[str]) -> set[str]:
         """Topics of the source that are compacted."""
@@ -227,6 +215,20 @@ def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
     }
 
 
+def changed_partitions(
+    topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
+) -> tuple[str, int] | None:
+    """A topic that has another number of partitions now, with this number; 0: it is deleted."""
+    counts = {name: there[name].partitions if name in there else 0 for name in topics}
+    return next((each for each in counts.items() if each[1] != topics[each[0]].partitions), None)
+
+
+def add_partitions(admin: Admin, topic: str, count: int) -> None:
+    """Raise the number of partitions to `count`. Raises `LogError`."""
+    for future in admin.client.create_partitions([NewPartitions(topic, count)]).values():
+        admin.wait(future, f"adding partitions to {topic!r}")
+
+
 def alter(admin: Admin, topic: str, changes: Sequence[ConfigEntry]) -> None:
     """Change some configs of a topic. Raises `LogError`."""
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=list(changes))
@@ -234,7 +236,8 @@ def alter(admin: Admin, topic: str, changes: Sequence[ConfigEntry]) -> None:
         admin.wait(future, f"setting configs of {topic!r}")
 
 
-def _change(name: str, value: str | None) -> ConfigEntry:
+def change_of(name: str, value: str | None) -> ConfigEntry:
+    """Set a config; None: delete it."""
     kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     return ConfigEntry(name, value or "", incremental_operation=kind)
 

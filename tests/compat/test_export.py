@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
-from confluent_kafka.cimpl import NewPartitions
 
 import bucketlog
 from bucketlog.client.admin import Admin
@@ -16,6 +15,7 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.mirror.groups import commit_offsets, committed_offsets
 from bucketlog.mirror.source import Partition
+from bucketlog.mirror.topics import add_partitions
 from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import PATIENCE_S
 from tests.servers.components import Components
@@ -135,8 +135,7 @@ def test_what_kafka_would_change_or_refuse(tmp_path: Path, components: Component
             asyncio.run(send(cluster.bootstrap, "a", bytes(3_000_000)))
             first = run(command)
             source = Admin({"bootstrap.servers": cluster.bootstrap}, timeout_s=PATIENCE_S)
-            grown = source.client.create_partitions([NewPartitions("a", 2)])
-            source.wait(grown["a"], "adding a partition")
+            add_partitions(source, "a", 2)
             asyncio.run(send(cluster.bootstrap, "a", b"new", partition=1))
             second = run(command)
             asyncio.run(send(cluster.bootstrap, "zero", b"old", timestamp_ms=0))

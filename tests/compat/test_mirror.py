@@ -10,15 +10,22 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewTopic
 
 from bucketlog.client.admin import LATEST, Admin
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError, LogError
 from bucketlog.mirror.groups import commit_offsets, committed_offsets
 from bucketlog.mirror.source import Partition
-from bucketlog.mirror.topics import MIRROR_SOURCE, WRITE_LIMIT, alter, configs_of, topics_of
+from bucketlog.mirror.topics import (
+    MIRROR_SOURCE,
+    WRITE_LIMIT,
+    add_partitions,
+    alter,
+    change_of,
+    configs_of,
+    topics_of,
+)
 from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.servers.components import Components
@@ -215,8 +222,7 @@ def test_cut_overs_that_fail(clusters: Clusters) -> None:
     assert limits_of(source)["plain"] in ("78", "0")
 
     process = stopped_cut_over(clusters, 2)
-    grown = source.client.create_partitions([NewPartitions("plain", 4)])
-    source.wait(grown["plain"], "adding a partition")
+    add_partitions(source, "plain", 4)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     said = clusters.log.read_text()
@@ -245,8 +251,7 @@ def stopped_cut_over(clusters: Clusters, number: int) -> "subprocess.Popen[str]"
 
 
 def set_config(admin: Admin, topic: str, name: str, value: str | None) -> None:
-    kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-    alter(admin, topic, [ConfigEntry(name, value or "", incremental_operation=kind)])
+    alter(admin, topic, [change_of(name, value)])
 
 
 def limits_of(admin: Admin) -> dict[str, str]:
