@@ -112,6 +112,7 @@ def make_routes(
     )
     transactions = log.handler(end) if settings.transactions else None
     partition_reads = _partition_reads(broker, tier_objects)
+    features = served_features(transactions=settings.transactions)
     return Routes(
         authorizer=broker.log.authorizer,
         apis=[
@@ -120,14 +121,14 @@ def make_routes(
             *_coordination_apis(_coordination_handler(broker, end, log, transactions)),
             *_change_apis(broker, topics, configs),
             *security_apis(broker, catch_up),
-            *topology_apis(broker, catch_up),
+            *topology_apis(broker, catch_up, features),
             *_group_apis(broker, groups, shares),
             *shares.apis(partition_reads, list_offsets),
             *(log.apis(transactions) if transactions is not None else ()),
         ],
         produce=_produce_handler(broker),
         fetch=_fetch_handler(broker, groups, partition_reads),
-        features=served_features(transactions=settings.transactions),
+        features=features,
         quotas=broker.log.quotas,
     )
 

@@ -1,6 +1,6 @@
 """The APIs that describe brokers, leaders and replicas, and those that would move them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bucketlog.log_format.wire.messages.alter_partition_reassignments import (
@@ -34,15 +34,15 @@ from bucketlog.stateless_broker.handlers.reassignments import (
 )
 from bucketlog.stateless_broker.handlers.topic_partitions import TopicPartitionsHandler
 from bucketlog.stateless_broker.network.apis import Api
-from bucketlog.stateless_broker.network.features import served_features
 from bucketlog.stateless_broker.network.request_order import UNORDERED, State, reads
 
 DESCRIBE, ALTER = (AclOperation.DESCRIBE,), (AclOperation.ALTER,)
 
 
 def topology_apis(
-    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]]
+    broker: BrokerParts, catch_up: Callable[[], Awaitable[bool]], levels: Mapping[str, int]
 ) -> list[Api[Any, Any]]:
+    """`levels`: the levels of the served features, by name."""
     view, membership, turns = broker.log.view, broker.cluster.membership, broker.turns
     moves = ReassignmentsHandler(view=view, membership=membership, turns=turns)
     epochs = LeaderEpochsHandler(view=view, catch_up=catch_up, turns=turns)
@@ -50,7 +50,6 @@ def topology_apis(
     log_dirs = LogDirsHandler(
         view=view, membership=membership, log_dir=broker.settings.bucket_url, turns=turns
     )
-    levels = served_features(transactions=broker.settings.transactions)
     features = FeaturesHandler(levels, membership)
     return [
         Api(
