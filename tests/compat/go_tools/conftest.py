@@ -22,8 +22,6 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.rigs.patience import PATIENCE_S, Deadline, eventually
 
-BOOTSTRAP = os.environ["GIVEN_BROKER"]
-PROGRAM = os.environ["PROGRAM"]
 PAUSE_S = 0.5
 PARTITIONS = 2
 RECORDS = 5
@@ -99,7 +97,12 @@ class Metrics:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    return Program(PROGRAM, tmp_path)
+    return Program(os.environ["PROGRAM"], tmp_path)
+
+
+@pytest.fixture
+def bootstrap() -> str:
+    return os.environ["GIVEN_BROKER"]
 
 
 @pytest.fixture
@@ -114,11 +117,11 @@ def port() -> int:
 
 
 @pytest.fixture
-def topic(name: str) -> str:
+def topic(name: str, bootstrap: str) -> str:
     """A topic with two partitions and five records in partition 0."""
-    admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(PATIENCE_S)
-    producer = Producer({"bootstrap.servers": BOOTSTRAP})
+    producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(RECORDS):
         producer.produce(
             name,
@@ -132,20 +135,20 @@ def topic(name: str) -> str:
 
 
 @pytest.fixture
-def group(topic: str) -> str:
+def group(topic: str, bootstrap: str) -> str:
     """A group without members that has committed offset 2 of partition 0."""
     name = f"group-{topic}"
-    consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": name})
     consumer.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
     consumer.close()
     return name
 
 
 @pytest.fixture
-def member(topic: str) -> Iterator[str]:
+def member(topic: str, bootstrap: str) -> Iterator[str]:
     """A group with one member, which has committed the end offsets of the topic."""
     name = f"member-{topic}"
-    consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": name})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": name})
     consumer.subscribe([topic])
     deadline = Deadline("the group assigns no partitions")
     while len(consumer.assignment()) < PARTITIONS:
