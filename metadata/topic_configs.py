@@ -17,9 +17,9 @@ from bucketlog.metadata.config_definitions import (
     Range,
 )
 from bucketlog.metadata.topic_value_checks import (
-    ClusterId,
     EncryptionKey,
     GzipLevel,
+    MirrorSource,
     ThrottledReplicas,
 )
 
@@ -357,9 +357,9 @@ _CONFIGS = (
         MIRROR_SOURCE,
         STRING,
         "",
-        "The id of the cluster that `bucketlog mirror` copies the topic from. While it is set, "
-        "brokers refuse producers. The cut-over deletes the value.",
-        ClusterId(),
+        "The ids of the cluster and the topic that `bucketlog mirror` copies from. While the "
+        "config is set, brokers refuse producers. The cut-over deletes the config.",
+        MirrorSource(),
     ),
     TopicConfig(
         RECORD_VALIDATION,

@@ -7,7 +7,7 @@ import re
 
 from bucketlog.metadata.config_definitions import Range, Value, invalid
 
-_CLUSTER_ID = re.compile(r"[a-zA-Z0-9._-]{0,249}")
+_MIRROR_SOURCE = re.compile(r"[a-zA-Z0-9._-]{0,249}")
 _ENCRYPTION_KEY = re.compile(r"(local:[A-Za-z0-9._-]{1,100}|aws-kms:[A-Za-z0-9:/_-]{1,500})?")
 _REPLICA = re.compile(r"[0-9]+:[0-9]+")
 
@@ -38,15 +38,15 @@ class GzipLevel:
         return "1 to 9, or -1: the codec's default"
 
 
-class ClusterId:
+class MirrorSource:
     def __call__(self, name: str, value: Value) -> str | None:
         assert isinstance(value, str)
-        if _CLUSTER_ID.fullmatch(value):
+        if _MIRROR_SOURCE.fullmatch(value):
             return None
         return invalid(name, value, "use letters, digits, '.', '_' and '-'")
 
     def __str__(self) -> str:
-        return "the id of a cluster"
+        return "ids of a cluster and a topic"
 
 
 class EncryptionKey:

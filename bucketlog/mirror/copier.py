@@ -8,7 +8,7 @@ those behind it are refused, too, because each must be the partition's next.
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -24,13 +24,17 @@ from bucketlog.mirror.source import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
     Partition,
+    SourceBroker,
     SourcePartition,
-    fetch,
     list_offsets,
 )
 from bucketlog.mirror.target import receive_results, send_batches
 
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 1, 3, 6
+UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
+NOT_THERE = NOT_LEADER, UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID
+"""Another broker leads the partition, or the topic is deleted. `TopicMirror.sync` finds the latter.
+"""
 FATAL = {
     29: "TOPIC_AUTHORIZATION_FAILED",
     31: "CLUSTER_AUTHORIZATION_FAILED",
@@ -51,9 +55,11 @@ class MirrorError(BucketlogError):
 
 @dataclass(slots=True)
 class PartitionProgress:
-    """`position`: the end in the target, None while it is unknown. `stable_end` and
-    `high_watermark` are those of the source at the last look, -1 before it."""
+    """`topic_id`: of the source, None if the source has no topic ids. `position`: the end in the
+    target, None while it is unknown. `stable_end` and `high_watermark` are those of the source at
+    the last look, -1 before it."""
 
+    topic_id: bytes | None = None
     position: int | None = None
     fetch_from: int = 0
     log_start: int = -1
@@ -79,7 +85,7 @@ class Clusters:
 
 
 class Copier:
-    """One thread runs `run`; others may read `progress` and call `add`."""
+    """One thread runs `run`; others may read `progress` and call `assign`."""
 
     def __init__(
         self,
@@ -99,10 +105,15 @@ class Copier:
         self.size_bytes = 0
         self.failure: BucketlogError | None = None
 
-    def add(self, partitions: Iterable[Partition]) -> None:
-        """Copy these, too."""
-        more = {each: PartitionProgress() for each in partitions if each not in self.progress}
-        self.progress = {**self.progress, **more}
+    def assign(self, topic_ids: Mapping[Partition, bytes | None]) -> None:
+        """Copy these partitions, and no others: topic ids of the source by partition."""
+        present = self.progress
+        self.progress = {
+            each: present[each]
+            if each in present and present[each].topic_id == topic_id
+            else PartitionProgress(topic_id)
+            for each, topic_id in topic_ids.items()
+        }
 
     def run(self) -> None:
         """Copy until `stop` is set, or something is wrong that does not pass: then `failure` says
@@ -131,7 +142,7 @@ class Copier:
             self._connection(brokers[self._number % len(brokers)], of_target=True)
         )
         leaders = self._clusters.leaders()
-        sources: dict[Address, BrokerConnection] = {}
+        sources: dict[Address, SourceBroker] = {}
         while not self._stop.is_set():
             progress = self.progress
             if not progress:
@@ -140,18 +151,18 @@ class Copier:
             self._look_up_positions(target, progress)
             if any(partition not in leaders for partition in progress):
                 leaders = self._clusters.leaders()
-            by_leader: dict[Address, list[Partition]] = {}
-            for partition in progress:
+            by_leader: dict[Address, dict[Partition, PartitionProgress]] = {}
+            for partition, each in progress.items():
                 if partition in leaders:
-                    by_leader.setdefault(leaders[partition], []).append(partition)
+                    by_leader.setdefault(leaders[partition], {})[partition] = each
             if not by_leader:
                 self._stop.wait(self._settings.retry_pause_s)
-            for address, partitions in by_leader.items():
+            for address, led in by_leader.items():
                 if address not in sources:
-                    sources[address] = opened.enter_context(
-                        self._connection(address, of_target=False)
+                    sources[address] = SourceBroker(
+                        opened.enter_context(self._connection(address, of_target=False))
                     )
-                if not self._copy_once(sources[address], target, partitions, len(by_leader)):
+                if not self._copy_once(sources[address], target, led, len(by_leader)):
                     leaders = self._clusters.leaders()
 
     def _connection(self, address: Address, *, of_target: bool) -> BrokerConnection:
@@ -176,23 +187,22 @@ class Copier:
 
     def _copy_once(
         self,
-        source: BrokerConnection,
+        source: SourceBroker,
         target: BrokerConnection,
-        partitions: Sequence[Partition],
+        progress: Mapping[Partition, PartitionProgress],
         leaders: int,
     ) -> bool:
         """One fetch, and all that it brings. False if another broker leads one of them."""
         settings = self._settings
         known = {
-            each: self.progress[each].fetch_from
-            for each in partitions
-            if self.progress[each].position is not None
+            partition: (each.topic_id, each.fetch_from)
+            for partition, each in progress.items()
+            if each.position is not None
         }
         if not known:
             self._stop.wait(settings.retry_pause_s)
             return True
-        answers = fetch(
-            source,
+        answers = source.fetch(
             known,
             wait_ms=settings.fetch_wait_ms // leaders,
             bytes_max=settings.fetch_bytes,
@@ -202,11 +212,12 @@ class Copier:
         wanted: dict[Partition, Sequence[bytes | bytearray]] = {}
         ends: dict[Partition, int] = {}
         for answer in answers:
-            if answer.error in (NOT_LEADER, UNKNOWN_TOPIC):
+            each = progress[answer.partition]
+            if answer.error in NOT_THERE:
                 is_led = False
             elif answer.error == OFFSET_OUT_OF_RANGE:
                 wanted[answer.partition], ends[answer.partition] = self._out_of_range(
-                    source, answer.partition
+                    source.connection, answer.partition, each
                 )
             elif answer.error in FATAL:
                 raise MirrorError(f"{answer.partition} in the source: {FATAL[answer.error]}")
@@ -214,14 +225,20 @@ class Copier:
                 self._report(f"{answer.partition}: the source answers error {answer.error}")
                 is_led = False
             else:
-                wanted[answer.partition], ends[answer.partition] = self._taken(answer)
-        self._write(target, {each: rows for each, rows in wanted.items() if rows}, ends)
+                wanted[answer.partition], ends[answer.partition] = self._taken(answer, each)
+        written = {partition: rows for partition, rows in wanted.items() if rows}
+        for partition in self._write(target, written):
+            progress[partition].position = None
+        for partition in written:
+            if progress[partition].position is not None:
+                progress[partition].position = progress[partition].fetch_from = ends[partition]
         if not is_led:
             self._stop.wait(settings.retry_pause_s)
         return is_led
 
-    def _taken(self, answer: SourcePartition) -> tuple[Sequence[bytes | bytearray], int]:
-        progress = self.progress[answer.partition]
+    def _taken(
+        self, answer: SourcePartition, progress: PartitionProgress
+    ) -> tuple[Sequence[bytes | bytearray], int]:
         assert progress.position is not None
         if answer.high_watermark < progress.position:
             raise _diverged(answer.partition, answer.high_watermark, progress.position)
@@ -238,10 +255,9 @@ class Copier:
         return batches, end
 
     def _out_of_range(
-        self, source: BrokerConnection, partition: Partition
+        self, source: BrokerConnection, partition: Partition, progress: PartitionProgress
     ) -> tuple[Sequence[bytes], int]:
         """The source has deleted what comes next, or it has less than the target."""
-        progress = self.progress[partition]
         assert progress.position is not None
         error, start = list_offsets(source, [partition], EARLIEST, READ_COMMITTED)[partition]
         _, end = list_offsets(source, [partition], LATEST, READ_UNCOMMITTED)[partition]
@@ -261,9 +277,9 @@ class Copier:
         self,
         target: BrokerConnection,
         wanted: Mapping[Partition, Sequence[bytes | bytearray]],
-        ends: Mapping[Partition, int],
-    ) -> None:
-        """Write the batches of all partitions side by side: many requests are under way."""
+    ) -> set[Partition]:
+        """Write the batches of all partitions side by side: many requests are under way. Returns
+        the partitions of which a batch was not written."""
         rounds = max((len(rows) for rows in wanted.values()), default=0)
         for number in range(rounds):
             batches = {
@@ -282,12 +298,7 @@ class Copier:
                         f"{written.message or FATAL[written.error]}"
                     )
                 doubtful.add(written.partition)
-        for partition in wanted:
-            progress = self.progress[partition]
-            if partition in doubtful:
-                progress.position = None
-            else:
-                progress.position = progress.fetch_from = ends[partition]
+        return doubtful
 
 
 def _diverged(partition: Partition, source_end: int, target_end: int) -> MirrorError:

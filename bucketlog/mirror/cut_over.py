@@ -25,7 +25,7 @@ from bucketlog.mirror.topics import (
     WRITE_LIMIT,
     alter,
     change_of,
-    changed_partitions,
+    changed_topic,
 )
 from bucketlog.mirror.verify import Comparison
 
@@ -134,12 +134,10 @@ def _check_authorizer(mirror: Mirror) -> None:
 def _check_topics(mirror: Mirror) -> None:
     """The source has the topics and partitions that were compared, and the target's topics are
     still mirrors. Raises `MirrorError`, `LogError`."""
-    changed = changed_partitions(mirror.topics, mirror.topic_mirror.in_source())
+    changed = changed_topic(mirror.topics, mirror.topic_mirror.in_source())
     if changed is not None:
-        name, count = changed
         raise MirrorError(
-            f"topic {name!r} of the source has {count} partitions, but "
-            f"{mirror.topics[name].partitions} were compared",
+            f"since the comparison, the source has changed: topic {changed}",
             remedy="producers stay at the source; run the cut-over again",
         )
     are_mirrors = mirror.topic_mirror.are_mirrors(mirror.topics)
@@ -270,7 +268,7 @@ def _let_write(
     the error of the cut-over matters more."""
     stopped = set(mirror.topics)
     try:
-        are_mirrors = mirror.topic_mirror.are_mirrors(stopped)
+        are_mirrors = mirror.topic_mirror.are_mirrors(mirror.topics)
     except BucketlogError as error:
         report(f"the target does not say which topics are free: {error}")
         are_mirrors = {}

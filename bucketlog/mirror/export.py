@@ -31,9 +31,10 @@ from bucketlog.mirror.source import Partition
 from bucketlog.mirror.topics import (
     TopicSummary,
     add_partitions,
-    changed_partitions,
+    changed_topic,
     configs_of,
     no_topic,
+    replaced_topic,
     topics_of,
 )
 from bucketlog.mirror.verify import ComparedReader
@@ -45,6 +46,7 @@ MESSAGE_BYTES_MAX = 1_000_000_000
 """librdkafka's largest limit: the target decides about large records."""
 GROUP = "bucketlog-export"
 RETRY_S = 0.2
+TopicDifference = Callable[[Mapping[str, TopicSummary], Mapping[str, TopicSummary]], str | None]
 _FENCED = (
     KafkaError._FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
@@ -77,7 +79,6 @@ class Export:
         self._source, self._target = source, target
         self._settings = settings
         self._report = report
-        self._patterns = patterns
         self.topics = topics_of(source.admin, patterns)
         if not self.topics:
             raise no_topic(patterns)
@@ -147,6 +148,8 @@ class Export:
         )
         if not messages:
             return 0
+        # only now: the records are of the topics that had these ids until this moment
+        self._check_source(replaced_topic)
         try:
             if self._settings.keep_offsets:
                 self._produce(messages)
@@ -191,7 +194,10 @@ class Export:
         producer.begin_transaction()
         after = self._produce(messages)
         producer.send_offsets_to_transaction(
-            [KafkaPartition(*each, offset) for each, offset in after.items()],
+            [
+                KafkaPartition(*each, offset, self.topics[each.topic].id_text)
+                for each, offset in after.items()
+            ],
             self._at_target.consumer_group_metadata(),
             timeout_s,
         )
@@ -285,15 +291,17 @@ class Export:
             time.sleep(RETRY_S)
 
     def check_partitions(self) -> None:
-        """Raises `MirrorError` if a topic of the source has got partitions, or is deleted."""
-        there = topics_of(self._source.admin, self._patterns)
-        changed = changed_partitions(self.topics, there)
+        """Raises `MirrorError` if a topic of the source has got partitions, is deleted, or was
+        created again."""
+        self._check_source(changed_topic)
+
+    def _check_source(self, difference: TopicDifference) -> None:
+        changed = difference(self.topics, topics_of(self._source.admin, list(self.topics)))
         if changed is not None:
-            name, count = changed
             raise MirrorError(
-                f"topic {name!r} has {count} partitions, but {self.topics[name].partitions} were "
-                "exported",
-                remedy="run the command again",
+                f"since the export began, the source has changed: topic {changed}",
+                remedy="run the command again; if the topic was created again, first delete the "
+                "topic in the target",
             )
 
     def _look_up_positions(self) -> dict[Partition, int]:
@@ -328,6 +336,11 @@ class Export:
         for row in rows:
             if row.error is not None:
                 raise log_error(row.error, "asking for the positions of the export")
+            if row.metadata and row.metadata != self.topics[row.topic].id_text:
+                raise MirrorError(
+                    f"topic {row.topic!r} was deleted and created again since it was exported",
+                    remedy="delete the topic in the target, and export the topic again",
+                )
         return {Partition(row.topic, row.partition): row.offset for row in rows if row.offset >= 0}
 
     def _refuse_foreign_records(

@@ -172,13 +172,22 @@ class Mirror:
                 workers.copiers.append(copier)
                 workers.threads.append(thread)
                 thread.start()
-        known = self.progress()
-        for name, topic in self.topics.items():
-            for number in range(topic.partitions):
-                partition = Partition(name, number)
-                if partition not in known:
-                    emptiest = min(workers.copiers, key=lambda each: len(each.progress))
-                    emptiest.add([partition])
+        wanted = {
+            Partition(name, number): topic.topic_id
+            for name, topic in self.topics.items()
+            for number in range(topic.partitions)
+        }
+        known = self.progress().keys()
+        for name in sorted({each.topic for each in known - wanted.keys()}):
+            self._report(f"topic {name!r} is deleted at the source; the target keeps its copy")
+        shares = [
+            {each: wanted[each] for each in copier.progress if each in wanted}
+            for copier in workers.copiers
+        ]
+        for partition in (each for each in wanted if each not in known):
+            min(shares, key=len)[partition] = wanted[partition]
+        for copier, share in zip(workers.copiers, shares, strict=True):
+            copier.assign(share)
 
     def _clusters(self) -> Clusters:
         found = self.target.admin.client.list_topics(timeout=self.target.admin.timeout_s)

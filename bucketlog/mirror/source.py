@@ -1,6 +1,7 @@
 """Reading from the source: Fetch and ListOffsets over connections of the mirror.
 
-Versions are old ones without tagged fields: Apache Kafka 2.3 and later have them.
+Apache Kafka 2.3 and later have these versions. Brokers from Kafka 3.1 on get topic ids in Fetch
+(KIP-516), so that records of a topic that was created again are never taken for the old topic's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,9 +9,10 @@ from typing import NamedTuple
 
 from bucketlog.client.broker_connection import BrokerConnection
 from bucketlog.log_format.wire.api_keys import ApiKey
-from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
+from bucketlog.log_format.wire.frames import FrameReader, FrameWriter, MalformedRequestError
 
-FETCH_VERSION, LIST_OFFSETS_VERSION = 11, 2
+FETCH_BY_NAME, FETCH_BY_ID, LIST_OFFSETS_VERSION = 11, 13, 2
+_API_BYTES = 6
 EARLIEST, LATEST = -2, -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 _TOPIC_BYTES_MIN, _PARTITION_BYTES_MIN, _ABORTED_BYTES = 6, 18, 16
@@ -37,54 +39,94 @@ class SourcePartition(NamedTuple):
     records: memoryview
 
 
-def fetch(
-    connection: BrokerConnection,
-    positions: Mapping[Partition, int],
-    *,
-    wait_ms: int,
-    bytes_max: int,
-    partition_bytes_max: int,
-) -> list[SourcePartition]:
-    """Whole batches up to the last stable offset. Raises `EOFError`, `OSError`."""
-    body = FrameWriter(flexible=False)
-    body.int32(-1)
-    body.int32(wait_ms)
-    body.int32(1)
-    body.int32(bytes_max)
-    body.data.append(READ_COMMITTED)
-    body.int32(0)
-    body.int32(-1)
-    grouped = _by_topic(positions)
-    body.array_length(len(grouped))
-    for topic, numbers in grouped.items():
-        body.nullable_string(topic)
-        body.array_length(len(numbers))
-        for number in numbers:
-            body.int32(number)
-            body.int32(-1)
-            body.int64(positions[Partition(topic, number)])
-            body.int64(-1)
-            body.int32(partition_bytes_max)
-    body.array_length(0)
-    body.nullable_string("")
-    return _read_fetch(connection.ask(ApiKey.FETCH, FETCH_VERSION, body))
+class SourceBroker:
+    """A connection to a broker of the source. Asks for its versions. Raises `EOFError`,
+    `OSError`."""
+
+    def __init__(self, connection: BrokerConnection) -> None:
+        self.connection = connection
+        self._has_ids = _versions_of(connection).get(ApiKey.FETCH, 0) >= FETCH_BY_ID
+
+    def fetch(
+        self,
+        positions: Mapping[Partition, tuple[bytes | None, int]],
+        *,
+        wait_ms: int,
+        bytes_max: int,
+        partition_bytes_max: int,
+    ) -> list[SourcePartition]:
+        """Whole batches up to the last stable offset. `positions`: topic id and offset. Without ids
+        of all topics, the broker gets their names. Raises `EOFError`, `OSError`,
+        `MalformedRequestError`."""
+        ids = {each.topic: topic_id for each, (topic_id, _) in positions.items() if topic_id}
+        by_id = self._has_ids and all(each.topic in ids for each in positions)
+        body = FrameWriter(flexible=by_id)
+        body.int32(-1)
+        body.int32(wait_ms)
+        body.int32(1)
+        body.int32(bytes_max)
+        body.data.append(READ_COMMITTED)
+        body.int32(0)
+        body.int32(-1)
+        grouped = _by_topic(positions)
+        body.array_length(len(grouped))
+        for topic, numbers in grouped.items():
+            if by_id:
+                body.data += ids[topic]
+            else:
+                body.nullable_string(topic)
+            body.array_length(len(numbers))
+            for number in numbers:
+                body.int32(number)
+                body.int32(-1)
+                body.int64(positions[Partition(topic, number)][1])
+                if by_id:
+                    body.int32(-1)
+                body.int64(-1)
+                body.int32(partition_bytes_max)
+                body.tags()
+            body.tags()
+        body.array_length(0)
+        body.nullable_string("")
+        body.tags()
+        answer = self.connection.ask(ApiKey.FETCH, FETCH_BY_ID if by_id else FETCH_BY_NAME, body)
+        names = {topic_id: topic for topic, topic_id in ids.items()} if by_id else None
+        found = _read_fetch(answer, names)
+        for each in found:
+            if each.partition not in positions:
+                raise MalformedRequestError(f"an answer about {each.partition}, unasked")
+        return found
 
 
-def _read_fetch(answer: FrameReader) -> list[SourcePartition]:
+def _versions_of(connection: BrokerConnection) -> dict[int, int]:
+    """The newest version of each API."""
+    answer = connection.ask(ApiKey.API_VERSIONS, 0, FrameWriter(flexible=False))
+    answer.int16()
+    ranges = [
+        (answer.int16(), answer.int16(), answer.int16())
+        for _ in range(answer.array_length(_API_BYTES))
+    ]
+    return {key: newest for key, _, newest in ranges}
+
+
+def _read_fetch(answer: FrameReader, names: Mapping[bytes, str] | None) -> list[SourcePartition]:
+    """`names`: of the topics by their ids. None: the answer has names."""
     answer.int32()
     error = answer.int16()
     answer.int32()
     found = []
     for _ in range(answer.array_length(_TOPIC_BYTES_MIN)):
-        topic = answer.string()
+        topic = answer.string() if names is None else names.get(answer.uuid(), "")
         for _ in range(answer.array_length(_PARTITION_BYTES_MIN)):
             number, of_partition = answer.int32(), answer.int16()
             high_watermark, stable_end, log_start = answer.int64(), answer.int64(), answer.int64()
-            aborted = [
-                (answer.int64(), answer.int64()) for _ in range(answer.array_length(_ABORTED_BYTES))
-            ]
+            aborted = []
+            for _ in range(answer.array_length(_ABORTED_BYTES)):
+                aborted.append((answer.int64(), answer.int64()))
+                answer.tags()
             answer.int32()
             records = answer.nullable_bytes() or memoryview(b"")
+            answer.tags()
             found.append(
                 SourcePartition(
                     Partition(topic, number),
@@ -96,6 +138,7 @@ def _read_fetch(answer: FrameReader) -> list[SourcePartition]:
                     records,
                 )
             )
+        answer.tags()
     return found
 
 

@@ -1,14 +1,16 @@
 """Topics, partitions and configs of the source, in the target.
 
-Invariant: a topic of the target that is not a mirror of this source is never touched.
+Invariant: a topic of the target that is not a mirror of the same topic of this source is never
+touched. Names are not enough: a topic may be deleted and created again.
 """
 
+import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin._config import (
     AlterConfigOpType,
     ConfigEntry,
@@ -32,16 +34,28 @@ WRITE_LIMIT, MARKERS_BYTES, STOPPED_BYTES = "max.message.bytes", "78", "0"
 copied. A transaction's marker has 78 bytes. If Kafka refuses one, its coordinator gives up, and the
 transaction stays open until the coordinator moves or restarts."""
 _STOPS = MARKERS_BYTES, STOPPED_BYTES
+_UUID_BITS = 64
 OF_SOURCE_ALONE = ("confluent.", "follower.replication", "leader.replication")
 """Prefixes of configs that name brokers or belong to other products."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """`leaders`: the address of each partition's leader, if it has one."""
+    """`leaders`: the address of each partition's leader, if it has one. `topic_id`: 16 bytes; None
+    if it is unknown, because the cluster is older than Kafka 2.8 (KIP-516)."""
 
     partitions: int
     leaders: Mapping[int, Address]
+    topic_id: bytes | None = None
+
+    @property
+    def id_text(self) -> str:
+        """The topic id as Kafka's tools write it; empty if it is unknown."""
+        return base64.urlsafe_b64encode(self.topic_id or b"").decode().rstrip("=")
+
+    def mirror_source(self, cluster_id: str) -> str:
+        """The value of `mirror.source` of this topic's mirror."""
+        return f"{cluster_id}.{self.id_text}" if self.topic_id else cluster_id
 
 
 class TopicMirror:
@@ -77,28 +91,37 @@ class TopicMirror:
         wanted_configs = configs_of(self._source, wanted)
         for name, topic in wanted.items():
             if name not in present:
-                self._create(name, topic.partitions, source_id)
+                self._create(name, topic.partitions, topic.mirror_source(source_id))
         present_configs = configs_of(self._target, wanted)
         for name, topic in wanted.items():
-            if present_configs[name].get(MIRROR_SOURCE) != source_id:
-                raise MirrorError(
-                    f"topic {name!r} of the target is not a mirror of cluster {source_id}: a "
-                    "cut-over has freed the topic, or somebody else has created it",
-                    remedy="omit the topic from --topics. Delete the topic in the target only if "
-                    "nobody needs its records",
+            mirror_source = present_configs[name].get(MIRROR_SOURCE, "")
+            _check_mirror_source(name, mirror_source, topic, source_id)
+            if name in present:
+                self._sync_partitions(name, topic.partitions, present[name].partitions)
+            if mirror_source == source_id != topic.mirror_source(source_id):
+                # the source had no topic ids when the mirror began
+                alter(
+                    self._target, name, [change_of(MIRROR_SOURCE, topic.mirror_source(source_id))]
                 )
-            have = present[name].partitions if name in present else topic.partitions
-            if have < topic.partitions:
-                add_partitions(self._target, name, topic.partitions)
             self._set_configs(name, wanted_configs[name], present_configs[name])
         return wanted
 
-    def _create(self, name: str, partitions: int, source_id: str) -> None:
+    def _sync_partitions(self, name: str, wanted: int, present: int) -> None:
+        if present > wanted:
+            raise MirrorError(
+                f"topic {name!r} has {present} partitions in the target, but {wanted} at the "
+                "source: keys would have other partitions",
+                remedy="delete the topic in the target, or add partitions at the source",
+            )
+        if present < wanted:
+            add_partitions(self._target, name, wanted)
+
+    def _create(self, name: str, partitions: int, mirror_source: str) -> None:
         topic = NewTopic(
             name,
             num_partitions=partitions,
             replication_factor=-1,
-            config={MIRROR_SOURCE: source_id},
+            config={MIRROR_SOURCE: mirror_source},
         )
         for future in self._target.client.create_topics([topic]).values():
             try:
@@ -158,7 +181,7 @@ class TopicMirror:
         """The leaders of the source's partitions."""
         return {
             Partition(name, number): address
-            for name, topic in self.in_source().items()
+            for name, topic in _matching(self._source, self._patterns).items()
             for number, address in topic.leaders.items()
         }
 
@@ -175,13 +198,16 @@ class TopicMirror:
         }
         return {name: value for name, value in found.items() if value is not None}
 
-    def are_mirrors(self, names: Iterable[str]) -> dict[str, bool]:
-        """By each of these topics that the target has, whether the topic is a mirror of the source.
-        Raises `LogError`."""
+    def are_mirrors(self, topics: Mapping[str, TopicSummary]) -> dict[str, bool]:
+        """By each of these topics that the target has, whether the target's topic is a mirror of
+        the source's. Raises `LogError`."""
         source_id = self.source_id()
         present = _summaries(self._target, "listing the target's topics")
-        configs = configs_of(self._target, [name for name in names if name in present])
-        return {name: each.get(MIRROR_SOURCE) == source_id for name, each in configs.items()}
+        configs = configs_of(self._target, [name for name in topics if name in present])
+        return {
+            name: each.get(MIRROR_SOURCE) == topics[name].mirror_source(source_id)
+            for name, each in configs.items()
+        }
 
     def compacted(self, names: Iterable[str]) -> set[str]:
         """Topics of the source that are compacted."""
@@ -207,7 +233,14 @@ def is_wanted(name: str, patterns: Sequence[str]) -> bool:
 
 
 def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
-    """The topics that match the patterns; never internal topics. Raises `LogError`."""
+    """The topics that match the patterns, with their ids; never internal topics. Raises
+    `LogError`."""
+    topics = _matching(admin, patterns)
+    ids = _topic_ids(admin, topics)
+    return {name: replace(topics[name], topic_id=each) for name, each in ids.items()}
+
+
+def _matching(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
     return {
         name: topic
         for name, topic in _summaries(admin, "listing topics").items()
@@ -215,12 +248,50 @@ def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
     }
 
 
-def changed_partitions(
+def replaced_topic(
     topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
-) -> tuple[str, int] | None:
-    """A topic that has another number of partitions now, with this number; 0: it is deleted."""
-    counts = {name: there[name].partitions if name in there else 0 for name in topics}
-    return next((each for each in counts.items() if each[1] != topics[each[0]].partitions), None)
+) -> str | None:
+    """A topic that is deleted, or that was created again, and which of both. None: no topic."""
+    for name, topic in topics.items():
+        if name not in there:
+            return f"{name!r} is deleted"
+        if there[name].topic_id != topic.topic_id:
+            return f"{name!r} was created again"
+    return None
+
+
+def changed_topic(
+    topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
+) -> str | None:
+    """As `replaced_topic`; or a topic that has another number of partitions now."""
+    replaced = replaced_topic(topics, there)
+    if replaced is not None:
+        return replaced
+    for name, topic in topics.items():
+        if there[name].partitions != topic.partitions:
+            return f"{name!r} has {there[name].partitions} instead of {topic.partitions} partitions"
+    return None
+
+
+def _check_mirror_source(name: str, value: str, topic: TopicSummary, source_id: str) -> None:
+    """Raises `MirrorError` if the target's topic is not a mirror of `topic`. A mirror without a
+    topic id is one of the topic that the source has now."""
+    if value in (source_id, topic.mirror_source(source_id)):
+        return
+    if topic.topic_id is None and value.startswith(f"{source_id}."):
+        return
+    if value.startswith(f"{source_id}."):
+        raise MirrorError(
+            f"topic {name!r} was deleted at the source and created again: the target has the "
+            "records of the deleted topic",
+            remedy="delete the topic in the target, and mirror the topic again",
+        )
+    raise MirrorError(
+        f"topic {name!r} of the target is not a mirror of cluster {source_id}: a cut-over has "
+        "freed the topic, or somebody else has created it",
+        remedy="omit the topic from --topics. Delete the topic in the target only if nobody needs "
+        "its records",
+    )
 
 
 def add_partitions(admin: Admin, topic: str, count: int) -> None:
@@ -260,6 +331,32 @@ def _summaries(admin: Admin, doing: str) -> dict[str, TopicSummary]:
         for name, topic in found.topics.items()
         if topic.error is None
     }
+
+
+def _topic_ids(admin: Admin, names: Iterable[str]) -> dict[str, bytes | None]:
+    """By name; without topics that are deleted meanwhile. None: the cluster has no topic ids."""
+    names = list(names)
+    if not names:
+        return {}
+    found = {}
+    futures = admin.client.describe_topics(TopicCollection(names), request_timeout=admin.timeout_s)
+    for name, future in futures.items():
+        try:
+            topic_id = future.result().topic_id
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            raise log_error(error.args[0], f"describing topic {name!r}") from error
+        found[str(name)] = _uuid_bytes(topic_id)
+    return found
+
+
+def _uuid_bytes(topic_id: Any) -> bytes | None:
+    """The bytes of a topic id; None for the zero UUID, which means that there is none. `topic_id`
+    is a `Uuid` of confluent-kafka, whose stub has no methods."""
+    halves = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
+    raw = b"".join((half % (1 << _UUID_BITS)).to_bytes(_UUID_BITS // 8) for half in halves)
+    return raw if any(raw) else None
 
 
 def configs_of(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -118,7 +118,7 @@ def test_an_export(tmp_path: Path, components: Components, mode: str) -> None:
 
 
 def test_what_kafka_would_change_or_refuse(tmp_path: Path, components: Components) -> None:
-    """Timestamps that Kafka would replace, large records, added partitions."""
+    """Timestamps that Kafka would replace, large records, added partitions, a new topic."""
     try:
         with (
             running_kafka(tmp_path / "kafka", properties={"message.max.bytes": "8000000"}) as kafka,
@@ -140,6 +140,11 @@ def test_what_kafka_would_change_or_refuse(tmp_path: Path, components: Component
             second = run(command)
             asyncio.run(send(cluster.bootstrap, "zero", b"old", timestamp_ms=0))
             third = run([each if each != "a" else "zero" for each in command])
+            with bucketlog.connect(cluster.bootstrap) as log:
+                log.topics.delete("a")
+                log.topics.create("a", partitions=2)
+            asyncio.run(send(cluster.bootstrap, "a", b"newer", partition=1))
+            fourth = run(command)
     except ConfigurationError as error:
         components.missing("Apache Kafka", error.remedy)
     assert first.returncode == 0, first.stderr
@@ -149,6 +154,8 @@ def test_what_kafka_would_change_or_refuse(tmp_path: Path, components: Component
     assert "2 partitions with 2 records are equal" in second.stdout
     assert third.returncode == 1
     assert "zero-0: the record at offset 0 has the timestamp 0" in third.stderr
+    assert fourth.returncode == 1
+    assert "topic 'a' was deleted and created again since it was exported" in fourth.stderr
 
 
 async def send(

@@ -226,7 +226,7 @@ def test_cut_overs_that_fail(clusters: Clusters) -> None:
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     said = clusters.log.read_text()
-    assert "topic 'plain' of the source has 4 partitions, but 3 were compared" in said
+    assert "topic 'plain' has 4 instead of 3 partitions" in said
     assert limits_of(source) == {"plain": "5000000"}
 
     process = stopped_cut_over(clusters, 3)
@@ -237,6 +237,68 @@ def test_cut_overs_that_fail(clusters: Clusters) -> None:
     assert "the target's topic 'txn' is no longer a mirror" in said
     assert "so they stay stopped at the source: txn" in said
     assert limits_of(source) == {"plain": "5000000", "txn": "0"}
+
+
+def test_topics_that_are_deleted_or_created_again(clusters: Clusters) -> None:
+    """Records of a new topic are never added to the copy of the old topic with the same name."""
+    source = Admin({"bootstrap.servers": clusters.kafka}, timeout_s=PATIENCE_S)
+    target = Admin({"bootstrap.servers": clusters.bucketlog}, timeout_s=PATIENCE_S)
+    for name in ("again", "gone", "wider"):
+        create_filled(source, clusters.kafka, name, 5)
+    running = clusters.mirror()
+    eventually(
+        lambda: all(end_of(target, name) == 5 for name in ("again", "gone", "wider")),
+        clusters.log.read_text,
+        despite=(LogError,),
+    )
+    delete(source, "gone")
+    eventually(
+        lambda: "topic 'gone' is deleted at the source" in clusters.log.read_text(),
+        clusters.log.read_text,
+    )
+    delete(source, "again")
+    create_filled(source, clusters.kafka, "again", 10)
+    running.communicate(timeout=PATIENCE_S)
+    said = clusters.log.read_text()
+    assert running.returncode == 1, said
+    assert "topic 'again' was deleted at the source and created again" in said
+    assert end_of(target, "again") == 5
+    clusters.refused("was deleted at the source and created again", "--once")
+
+    delete(target, "again")
+    clusters.done("--once")
+    assert end_of(target, "again") == 10
+    set_config(
+        target, "again", MIRROR_SOURCE, source_id(source)
+    )  # as of a source without topic ids
+    clusters.done("--once")
+    assert configs_of(target, ["again"])["again"][MIRROR_SOURCE] != source_id(source)
+    add_partitions(target, "wider", 2)
+    clusters.refused("topic 'wider' has 2 partitions in the target, but 1 at the source", "--once")
+
+
+def create_filled(admin: Admin, bootstrap: str, topic: str, records: int) -> None:
+    for future in admin.client.create_topics([NewTopic(topic, 1, 1)]).values():
+        future.result(PATIENCE_S)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for number in range(records):
+        producer.produce(topic, str(number).encode(), partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def delete(admin: Admin, topic: str) -> None:
+    """Wait until Metadata does not show the topic, too."""
+    for future in admin.client.delete_topics([topic]).values():
+        future.result(PATIENCE_S)
+    eventually(lambda: not topics_of(admin, [topic]))
+
+
+def end_of(admin: Admin, topic: str) -> int:
+    return admin.offsets(topic, [0], LATEST, "looking")[0]
+
+
+def source_id(admin: Admin) -> str:
+    return str(admin.client.list_topics(timeout=PATIENCE_S).cluster_id)
 
 
 def stopped_cut_over(clusters: Clusters, number: int) -> "subprocess.Popen[str]":
