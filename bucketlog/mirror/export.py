@@ -90,8 +90,7 @@ class Export:
             "message.max.bytes": MESSAGE_BYTES_MAX,
         }
         if not settings.keep_offsets:
-            name = f"{GROUP}-{'-'.join(patterns)}"
-            config |= {"transactional.id": name, "transaction.timeout.ms": 60_000}
+            config |= {"transactional.id": GROUP, "transaction.timeout.ms": 60_000}
         self._producer = Producer(config)
         self._at_target = Consumer({**target.config, "group.id": GROUP})
         try:
@@ -159,9 +158,9 @@ class Export:
         except KafkaException as error:
             if error.args[0].code() in _FENCED:
                 raise MirrorError(
-                    "another export of the same topics to the same cluster has started, or a "
-                    "transaction has timed out",
-                    remedy="run only one export of these topics, and run the command again",
+                    "another export to the same cluster has started, or a transaction has timed "
+                    "out",
+                    remedy="run only one export to a cluster, and run the command again",
                 ) from error
             raise log_error(error.args[0], "writing to the target") from error
         self._note_ends()
