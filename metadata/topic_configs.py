@@ -358,7 +358,8 @@ _CONFIGS = (
         STRING,
         "",
         "The ids of the cluster and the topic that `bucketlog mirror` copies from. While the "
-        "config is set, brokers refuse producers. The cut-over deletes the config.",
+        "config is set, brokers refuse all producers except the mirror. The cut-over deletes the "
+        "config.",
         MirrorSource(),
     ),
     TopicConfig(

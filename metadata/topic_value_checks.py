@@ -46,7 +46,7 @@ class MirrorSource:
         return invalid(name, value, "use letters, digits, '.', '_' and '-'")
 
     def __str__(self) -> str:
-        return "ids of a cluster and a topic"
+        return "CLUSTER_ID.TOPIC_ID, or CLUSTER_ID"
 
 
 class EncryptionKey:

@@ -1,4 +1,4 @@
-"""`bucketlog export`: topics of bucketlog, into an Apache Kafka cluster."""
+"""`bucketlog export` copies topics of bucketlog to an Apache Kafka cluster."""
 
 import time
 from contextlib import closing
@@ -22,12 +22,18 @@ To = Annotated[
         "--to",
         envvar="BUCKETLOG_EXPORT_TO",
         metavar=f"{SCHEME}HOST:PORT",
-        help="The cluster to write to.",
+        help="Address of the Kafka cluster to write to.",
     ),
 ]
 Topics = Annotated[
     list[str],
     typer.Option("--topics", metavar="PATTERN", help="Topics to export, e.g. *; repeatable."),
+]
+ToPassword = Annotated[
+    Path | None,
+    typer.Option(
+        "--to-password-file", metavar="FILE", help="File whose first line is the password."
+    ),
 ]
 
 
@@ -38,33 +44,33 @@ def export(
     groups: Groups = ["*"],  # noqa: B006 - Typer's default, never changed
     keep_offsets: Annotated[
         bool,
-        typer.Option("--keep-offsets", help="Keep offsets; gaps are an error."),
+        typer.Option("--keep-offsets", help="Keep offsets. A gap in the offsets is then an error."),
     ] = False,
     once: Annotated[
-        bool, typer.Option("--once", help="End when all is exported; default: keep exporting.")
+        bool, typer.Option("--once", help="End when all is exported. Default: keep exporting.")
     ] = False,
     finish: Annotated[
         bool,
-        typer.Option("--finish", help="Export the rest, compare, and commit groups' offsets."),
+        typer.Option("--finish", help="Export the rest, compare clusters, commit groups' offsets."),
     ] = False,
-    to_tls: Annotated[bool, typer.Option("--to-tls", help="Connect to the target by TLS.")] = False,
+    to_tls: Annotated[bool, typer.Option("--to-tls", help="Use TLS for the target.")] = False,
     to_ca_file: Annotated[
         Path | None,
-        typer.Option("--to-ca-file", metavar="FILE", help="CA certificates of the target, in PEM."),
+        typer.Option("--to-ca-file", metavar="FILE", help="CA certificates for the target (PEM)."),
     ] = None,
     to_username: Annotated[
-        str | None, typer.Option("--to-username", metavar="USER", help="User at the target.")
+        str | None, typer.Option("--to-username", metavar="USER", help="User name at the target.")
     ] = None,
-    to_password_file: Annotated[
-        Path | None,
-        typer.Option("--to-password-file", metavar="FILE", help="First line: the user's password."),
-    ] = None,
+    to_password_file: ToPassword = None,
     to_mechanism: Annotated[
-        Mechanism, typer.Option("--to-mechanism", help="SASL mechanism.")
+        Mechanism, typer.Option("--to-mechanism", help="SASL mechanism for the target.")
     ] = DEFAULT_MECHANISM,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> int:
-    """Copy topics and new records to Apache Kafka. A killed export can be run again."""
+    """Copy topics to Apache Kafka.
+
+    The command keeps copying new records. You may stop or kill it at any time, and run it again.
+    """
     from bucketlog.mirror.export import Export, ExportSettings
     from bucketlog.mirror.run import ClusterAccess
     from bucketlog.mirror.translate import finish as finished

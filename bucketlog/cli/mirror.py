@@ -1,4 +1,4 @@
-"""`bucketlog mirror`: topics of an Apache Kafka cluster, with their offsets, into bucketlog."""
+"""`bucketlog mirror` copies topics of Apache Kafka into bucketlog, with their offsets."""
 
 import time
 from pathlib import Path
@@ -28,7 +28,7 @@ From = Annotated[
         "--from",
         envvar="BUCKETLOG_MIRROR_FROM",
         metavar="kafka://HOST:PORT",
-        help="The cluster to copy from.",
+        help="Address of the Kafka cluster to copy from.",
     ),
 ]
 Topics = Annotated[
@@ -37,31 +37,38 @@ Topics = Annotated[
 ]
 Groups = Annotated[
     list[str],
-    typer.Option("--groups", metavar="PATTERN", help="Groups to copy offsets of; repeatable."),
+    typer.Option(
+        "--groups", metavar="PATTERN", help="Groups whose offsets are copied; repeatable."
+    ),
 ]
 WithAcls = Annotated[bool, typer.Option("--acls/--no-acls", help="Also copy ACLs.")]
-FromTls = Annotated[bool, typer.Option("--from-tls", help="Connect to the source by TLS.")]
+FromTls = Annotated[bool, typer.Option("--from-tls", help="Use TLS for the source.")]
 FromCa = Annotated[
     Path | None,
-    typer.Option("--from-ca-file", metavar="FILE", help="CA certificates of the source, in PEM."),
+    typer.Option("--from-ca-file", metavar="FILE", help="CA certificates for the source, in PEM."),
 ]
 FromUser = Annotated[
-    str | None, typer.Option("--from-username", metavar="USER", help="User at the source.")
+    str | None,
+    typer.Option("--from-username", metavar="USER", help="User name at the source."),
 ]
 FromPassword = Annotated[
     Path | None,
-    typer.Option("--from-password-file", metavar="FILE", help="First line: the user's password."),
+    typer.Option(
+        "--from-password-file", metavar="FILE", help="File whose first line is the password."
+    ),
 ]
-FromMechanism = Annotated[Mechanism, typer.Option("--from-mechanism", help="SASL mechanism.")]
-Workers = Annotated[int, typer.Option(min=1, max=64, help="Threads that copy.")]
+FromMechanism = Annotated[
+    Mechanism, typer.Option("--from-mechanism", help="SASL mechanism for the source.")
+]
+Workers = Annotated[int, typer.Option(min=1, max=64, help="Number of threads that copy.")]
 PartitionMib = Annotated[
-    int, typer.Option(min=1, max=60, help="MiB to read from a partition at a time.")
+    int, typer.Option(min=1, max=60, help="MiB of a partition in a fetch, at most.")
 ]
 
 
 Stop = Annotated[
     Literal["none", "acl", "config"],
-    typer.Option(help="How --cut-over stops producers of the source; none: you stop them."),
+    typer.Option(help="How --cut-over stops the source's producers; none: you stop them."),
 ]
 
 
@@ -72,29 +79,29 @@ def mirror(
     groups: Groups = ["*"],  # noqa: B006 - Typer's default, never changed
     acls: WithAcls = True,
     once: Annotated[
-        bool, typer.Option("--once", help="End when all is copied; default: keep copying.")
+        bool, typer.Option("--once", help="End when all is copied. Default: keep copying.")
     ] = False,
     cut_over: Annotated[
         bool, typer.Option("--cut-over", help="Compare clusters, and move producers to bucketlog.")
     ] = False,
     groups_alone: Annotated[
-        bool, typer.Option("--groups-alone", help="After a cut-over: copy offsets of groups once.")
+        bool, typer.Option("--groups-alone", help="After a cut-over, only copy groups' offsets.")
     ] = False,
     stop_writers: Stop = "none",
     quiet_s: Annotated[
         float,
         typer.Option(
             min=0.5,
-            help="Seconds without new records after which the source is quiet, for --cut-over.",
+            help="Seconds without new records after which --cut-over considers the source at rest.",
         ),
     ] = 3.0,
     rest_s: Annotated[
         float,
-        typer.Option(min=1, help="Seconds that --cut-over waits until the source is quiet."),
+        typer.Option(min=1, help="Seconds that --cut-over waits until the source is at rest."),
     ] = 600.0,
     groups_s: Annotated[
         float,
-        typer.Option(min=0, help="Time in seconds that --cut-over waits for consumers to leave."),
+        typer.Option(min=0, help="Seconds that --cut-over waits for consumers to leave."),
     ] = 0.0,
     workers: Workers = 4,
     partition_mib: PartitionMib = 4,
@@ -107,7 +114,7 @@ def mirror(
 ) -> int:
     """Copy topics of Apache Kafka with their offsets, configs, ACLs and groups.
 
-    New records are copied, too. You may stop or kill the command at any time: the next run
+    The command keeps copying new records. You may stop or kill it at any time: the next run
     continues where the copies end.
     """
     from bucketlog.mirror.cut_over import CutOverSettings, StopWriters
@@ -153,7 +160,7 @@ def _say_moved(moved: tuple[int, list[str]]) -> int:
 
 
 def _look_first(running: "Mirror", patterns: list[str], *, is_once: bool) -> None:
-    """Begin to mirror the matching topics. Raises `MirrorError` if `is_once` and none matches."""
+    """Begin to mirror matching topics. Raises `MirrorError` if `is_once` and no topic matches."""
     from bucketlog.mirror.topics import no_topic
 
     running.look()
@@ -166,7 +173,7 @@ def _look_first(running: "Mirror", patterns: list[str], *, is_once: bool) -> Non
 
 
 def _follow(running: "Mirror", sync_s: float, *, is_once: bool) -> int:
-    """Copy until a signal comes; `is_once`: or until all is copied."""
+    """Copy until a signal arrives. `is_once`: also end when all is copied."""
     with stop_asked() as asked:
         last_look = time.monotonic()
         while not asked():
@@ -194,7 +201,7 @@ def _cut_over(running: "Mirror", settings: "CutOverSettings") -> int:
         say(f"{partition} {records} {digest}")
     say(
         f"{counted(done.topics, 'topic')}, {counted(done.partitions, 'partition')}, "
-        f"{counted(done.records, 'record')} are equal; {done.downtime_s:.1f} s without writers"
+        f"{counted(done.records, 'record')} are equal; downtime {done.downtime_s:.1f} s"
     )
     return EXIT_OK
 
@@ -208,9 +215,9 @@ def say_figures(figures: "MirrorFigures") -> None:
 
 
 def address(url: str, option: str) -> str:
-    """HOST:PORT of `kafka://HOST:PORT`. Raises `ConfigurationError`."""
+    """The part HOST:PORT of `kafka://HOST:PORT`. Raises `ConfigurationError`."""
     if not url.startswith(SCHEME) or not url.removeprefix(SCHEME).rpartition(":")[2].isdigit():
-        raise ConfigurationError(f"{option} {url}", remedy=f"write it as {SCHEME}HOST:PORT")
+        raise ConfigurationError(f"{option} {url}", remedy=f"write {option} {SCHEME}HOST:PORT")
     return url.removeprefix(SCHEME)
 
 
@@ -222,7 +229,7 @@ def other_security(
     tls: bool,
     ca_file: Path | None,
 ) -> "Security | None":
-    """TLS and login of the cluster that is not this one. Raises `ConfigurationError`."""
+    """TLS and login for the Kafka cluster; None without them. Raises `ConfigurationError`."""
     if not tls and username is None and ca_file is None:
         return None
     from bucketlog.client.security import Security

@@ -1,4 +1,4 @@
-"""ACLs of the source for the mirrored topics and groups, in the target. None is deleted there."""
+"""Copies the ACLs for the mirrored topics and groups. ACLs in the target are never deleted."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,14 +11,17 @@ _OFF = frozenset({"SECURITY_DISABLED"})
 
 
 def stop_of(topic: str) -> Acl:
-    """By this rule, a cut-over stops the producers of the source. It is never copied."""
+    """The ACL by which a cut-over stops the producers of a topic. This ACL is never copied."""
     return Acl(
         principal="User:*", operation="WRITE", resource="TOPIC", name=topic, permission="DENY"
     )
 
 
 class AclMirror:
-    """`report` gets the rules that are not copied, once."""
+    """Copies ACLs from `source` to `target`.
+
+    `topics` and `groups` are shell patterns. `report` gets each ACL that is not copied, once.
+    """
 
     def __init__(
         self,
@@ -35,7 +38,7 @@ class AclMirror:
         self._is_off = False
 
     def sync(self) -> None:
-        """Create the rules that the target lacks. Raises `LogError`."""
+        """Create the ACLs that the target lacks. Raises `LogError`."""
         if self._is_off:
             return
         try:

@@ -1,8 +1,8 @@
 """Translates batches of a source into the batches that a mirror writes. Pure.
 
-Invariants: the answer covers all offsets from the position to its end, without a gap; every record
-that a `read_committed` consumer of the source sees is in it, at its offset. Offsets without such a
-record are in empty batches.
+Invariants: the translated batches cover all offsets from the position to their end, without a gap.
+They contain every record that a `read_committed` consumer of the source sees, at its offset.
+Offsets without such a record are in empty batches.
 """
 
 import struct
@@ -28,7 +28,7 @@ from bucketlog.log_format.records import decode_records
 from bucketlog.log_format.rewriting import empty_batch
 
 SPAN_MAX = 2**31
-"""Offsets of a batch: its last offset delta has 31 bits."""
+"""The most offsets of a batch, because the last offset delta has 31 bits."""
 _LENGTH = struct.Struct(">qi")
 _ATTRIBUTES = struct.Struct(">h")
 _PRODUCER = struct.Struct(">qhi")
@@ -50,9 +50,11 @@ class BatchesToWrite:
 def copied(
     data: memoryview, position: int, aborted: Iterable[tuple[int, int]], where: str
 ) -> BatchesToWrite:
-    """The batches of a Fetch answer from `position` on. `data` may end within a batch, which is
-    left out. `aborted` are producer ids and first offsets of aborted transactions; `where` names
-    the partition in errors. Raises `InvalidDataError`."""
+    """Translate the batches of a Fetch response from `position` on.
+
+    `data` may end within a batch, which is left out. `aborted` has the producer id and first offset
+    of each aborted transaction. `where` names the partition in errors. Raises `InvalidDataError`.
+    """
     found: list[bytes | bytearray] = []
     records, end, gap_from = 0, position, position
     filter_ = _Aborted(aborted)
@@ -61,12 +63,14 @@ def copied(
         if header.next_offset <= position:
             continue
         if not crc_holds(batch, header):
-            raise InvalidDataError(f"{where}: the CRC of the batch at {header.base_offset} fails")
+            raise InvalidDataError(
+                f"{where}: the CRC of the batch at {header.base_offset} is wrong"
+            )
         if header.base_offset < end:
             raise InvalidDataError(
-                f"{where}: the source's batch at {header.base_offset} begins before offset {end}, "
-                "where the mirror ends",
-                remedy="the batches of the source have changed: mirror into a new topic",
+                f"{where}: the batch at {header.base_offset} begins before offset {end}, up to "
+                "which the records are copied: the batches of the source have changed",
+                remedy="delete the topic in the target, and mirror the topic again",
             )
         end = header.next_offset
         if filter_.leaves_out(header, batch) or not header.record_count:
@@ -80,7 +84,7 @@ def copied(
 
 
 def gap(start: int, end: int) -> list[bytes]:
-    """Empty batches in the place of the offsets from `start` to before `end`."""
+    """Empty batches for the offsets from `start` up to, but not including, `end`."""
     batches = []
     while start < end:
         span = min(end - start, SPAN_MAX)
@@ -104,8 +108,9 @@ def _whole_batches(data: memoryview) -> Iterator[memoryview]:
 
 
 def _plain(batch: memoryview, header: BatchHeader) -> bytearray:
-    """The batch without producer, transaction and delete horizon: its records stay as they are.
-    A delete horizon is the base timestamp: timestamp deltas are from there (KIP-534)."""
+    """The batch without producer id, transactional bit and delete horizon. The records stay as
+    they are: timestamp deltas refer to the base timestamp, also if this is the delete horizon
+    (KIP-534)."""
     copy = bytearray(batch)
     view = memoryview(copy)
     stamp_base_offset(view, header.base_offset)
@@ -118,7 +123,10 @@ def _plain(batch: memoryview, header: BatchHeader) -> bytearray:
 
 
 class _Aborted:
-    """What consumers with `read_committed` leave out (KIP-98). Source: Kafka's CompletedFetch."""
+    """Finds the batches that `read_committed` consumers skip (KIP-98).
+
+    Source: Kafka's CompletedFetch.
+    """
 
     def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
         self._coming = sorted(aborted, key=lambda each: each[1])
@@ -135,8 +143,7 @@ class _Aborted:
 
 
 def _is_abort_marker(batch: memoryview) -> bool:
-    """Of a control batch: the key of its record has version and type."""
-
+    """Whether a control batch aborts a transaction: the key of its record has version and type."""
     records = decode_records(batch, read_header(batch))
     key = records[0].key if records else None
     return key is not None and len(key) >= 4 and _MARKER_KEY.unpack_from(key)[1] == _ABORT_MARKER

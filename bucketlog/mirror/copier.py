@@ -1,9 +1,9 @@
-"""Copies some partitions: fetches from the source, writes to the target, again and again.
+"""Copies some partitions: fetches from the source and writes to the target, in a loop.
 
-Invariants: the position of a partition is the end of its log in the target, and nothing else is
-kept. After any doubt (an error, a lost connection, a refused batch), the target is asked for that
-end again. Batches of a partition are written in order, over one connection. If one is refused,
-those behind it are refused, too, because each must be the partition's next.
+Invariants: the position of a partition is the end of its log in the target; a mirror keeps no other
+state. After an error, a lost connection or a refused batch, the copier asks the target for this end
+again. Batches of a partition are written in order, over one connection. If a batch is refused, the
+batches behind it are refused, too, because each must begin at the end of the partition.
 """
 
 import ssl
@@ -33,8 +33,8 @@ from bucketlog.mirror.target import receive_results, send_batches
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 1, 3, 6
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
 NOT_THERE = NOT_LEADER, UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID
-"""Another broker leads the partition, or the topic is deleted. `TopicMirror.sync` finds the latter.
-"""
+"""Errors if another broker leads the partition, or if the topic is deleted. `TopicMirror.sync`
+finds deleted topics."""
 FATAL = {
     29: "TOPIC_AUTHORIZATION_FAILED",
     31: "CLUSTER_AUTHORIZATION_FAILED",
@@ -55,9 +55,13 @@ class MirrorError(BucketlogError):
 
 @dataclass(slots=True)
 class PartitionProgress:
-    """`topic_id`: of the source, None if the source has no topic ids. `position`: the end in the
-    target, None while it is unknown. `stable_end` and `high_watermark` are those of the source at
-    the last look, -1 before it."""
+    """How far a partition is copied.
+
+    `topic_id` is the id at the source; None if the source has no topic ids. `position` is the end
+    in the target; None while the end is unknown. `fetch_from` is the offset of the next Fetch.
+    `log_start`, `stable_end` (the last stable offset) and `high_watermark` are those of the source
+    in the last Fetch response; -1 before the first response.
+    """
 
     topic_id: bytes | None = None
     position: int | None = None
@@ -68,7 +72,7 @@ class PartitionProgress:
 
     @property
     def lag(self) -> int | None:
-        """Offsets that the target lacks; None while that is unknown."""
+        """The number of offsets that the target lacks; None while the number is unknown."""
         if self.position is None or self.high_watermark < 0:
             return None
         return max(self.high_watermark - self.position, 0)
@@ -76,7 +80,7 @@ class PartitionProgress:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Both clusters, as the workers see them. `leaders` asks the source anew."""
+    """The access of workers to both clusters. `leaders` asks the source at each call."""
 
     source_security: Security | None
     target_security: Security | None
@@ -85,7 +89,7 @@ class Clusters:
 
 
 class Copier:
-    """One thread runs `run`; others may read `progress` and call `assign`."""
+    """A worker of a mirror. One thread runs `run`; others may read `progress` and call `assign`."""
 
     def __init__(
         self,
@@ -106,7 +110,7 @@ class Copier:
         self.failure: BucketlogError | None = None
 
     def assign(self, topic_ids: Mapping[Partition, bytes | None]) -> None:
-        """Copy these partitions, and no others: topic ids of the source by partition."""
+        """Copy only these partitions from now on. `topic_ids` has the topic's id at the source."""
         present = self.progress
         self.progress = {
             each: present[each]
@@ -116,8 +120,8 @@ class Copier:
         }
 
     def run(self) -> None:
-        """Copy until `stop` is set, or something is wrong that does not pass: then `failure` says
-        what."""
+        """Copy until `stop` is set, or until an error that cannot be retried, which is then in
+        `failure`."""
         while not self._stop.is_set():
             try:
                 with ExitStack() as opened:
@@ -192,7 +196,8 @@ class Copier:
         progress: Mapping[Partition, PartitionProgress],
         leaders: int,
     ) -> bool:
-        """One fetch, and all that it brings. False if another broker leads one of them."""
+        """Fetch once, and write the records. Returns False if the source's leaders must be looked
+        up again."""
         settings = self._settings
         known = {
             partition: (each.topic_id, each.fetch_from)
@@ -222,7 +227,9 @@ class Copier:
             elif answer.error in FATAL:
                 raise MirrorError(f"{answer.partition} in the source: {FATAL[answer.error]}")
             elif answer.error:
-                self._report(f"{answer.partition}: the source answers error {answer.error}")
+                self._report(
+                    f"{answer.partition}: the source answers with error code {answer.error}"
+                )
                 is_led = False
             else:
                 wanted[answer.partition], ends[answer.partition] = self._taken(answer, each)
@@ -250,14 +257,17 @@ class Copier:
         self.records += found.records
         batches, end = list(found.batches), found.end
         if not len(answer.records) and progress.fetch_from >= answer.stable_end > end:
-            # all records behind the position are deleted at the source
+            # the source has deleted all records behind the position
             batches, end = [*batches, *gap(end, answer.stable_end)], answer.stable_end
         return batches, end
 
     def _out_of_range(
         self, source: BrokerConnection, partition: Partition, progress: PartitionProgress
     ) -> tuple[Sequence[bytes], int]:
-        """The source has deleted what comes next, or it has less than the target."""
+        """Continue at the log start, if the source has deleted the next records.
+
+        Raises `MirrorError` if the source ends before the target.
+        """
         assert progress.position is not None
         error, start = list_offsets(source, [partition], EARLIEST, READ_COMMITTED)[partition]
         _, end = list_offsets(source, [partition], LATEST, READ_UNCOMMITTED)[partition]
@@ -278,8 +288,8 @@ class Copier:
         target: BrokerConnection,
         wanted: Mapping[Partition, Sequence[bytes | bytearray]],
     ) -> set[Partition]:
-        """Write the batches of all partitions side by side: many requests are under way. Returns
-        the partitions of which a batch was not written."""
+        """Write the batches of all partitions, with many requests in flight. Returns the partitions
+        of which a batch was refused."""
         rounds = max((len(rows) for rows in wanted.values()), default=0)
         for number in range(rounds):
             batches = {

@@ -1,8 +1,9 @@
-"""The cut-over: from the source's producers to the target's, without a record lost or moved.
+"""The cut-over moves producers from the source to the target. No record is lost or gets another
+offset.
 
 Order: catch up, compare while producers still write, stop the producers, drain, compare the rest,
-copy the groups' offsets, check the topics again, free the topics. By configs, the producers are
-stopped in two steps: markers are still written until no transaction is open. Until the topics are
+copy the groups' offsets, check the topics again, free the topics. `StopWriters.CONFIG` stops the
+producers in two steps: Kafka can write markers until no transaction is open. Until the topics are
 free, all steps may be repeated. If a step fails, the producers of the source may write again, but
 not to topics that are free in the target.
 """
@@ -31,13 +32,18 @@ from bucketlog.mirror.verify import Comparison
 
 LOOK_S = 0.1
 NEAR_OFFSETS = 50_000
-"""Producers are stopped when so few offsets are left to compare, or after `PASSES` comparisons."""
+"""The cut-over stops producers when at most this number of offsets is left to compare, or after
+`PASSES` comparisons."""
 PASSES = 4
 
 
 class StopWriters(StrEnum):
-    """How the producers of the source are stopped. ACL: nobody may write to the topics (needs an
-    authorizer). CONFIG: `max.message.bytes` is 78, then 0. NONE: by their owner."""
+    """How a cut-over stops the producers of the source.
+
+    - `NONE`: the user stops the producers.
+    - `ACL`: an ACL denies writes to the topics. The source needs an authorizer.
+    - `CONFIG`: `max.message.bytes` of the topics is set to 78, then to 0.
+    """
 
     NONE = "none"
     ACL = "acl"
@@ -46,8 +52,12 @@ class StopWriters(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CutOverSettings:
-    """`quiet_s`: the source is at rest when nothing has come for this time. `rest_s` bounds the
-    wait for that, `groups_s` the wait for consumers of the source to leave."""
+    """The limits of a cut-over, in seconds.
+
+    `quiet_s`: the source is at rest if no record has arrived for this time. `rest_s` bounds each
+    wait until the target has caught up or the source is at rest. `groups_s` bounds the wait until
+    consumers of the source have left. `timeout_s` bounds each wait for a record.
+    """
 
     stop_writers: StopWriters
     quiet_s: float = 3.0
@@ -58,8 +68,12 @@ class CutOverSettings:
 
 @dataclass(frozen=True, slots=True)
 class CutOver:
-    """`downtime_s`: from the last record or the stop of the producers, until producers may write to
-    the target."""
+    """The result of a cut-over.
+
+    `downtime_s`: seconds from the stop of the producers (with `StopWriters.NONE`, from the last
+    record) until producers may write to the target. `digests` has the number of records and their
+    digest, by partition.
+    """
 
     topics: int
     partitions: int
@@ -69,7 +83,7 @@ class CutOver:
 
 
 def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], None]) -> CutOver:
-    """`mirror` is at work. Raises `MirrorError`, `LogError`."""
+    """Move the producers of a running mirror's topics. Raises `MirrorError`, `LogError`."""
     topics = mirror.topics
     if settings.stop_writers is StopWriters.ACL:
         _check_authorizer(mirror)
@@ -82,7 +96,7 @@ def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], 
     _catch_up(mirror, settings.rest_s)
     for _ in range(PASSES):
         positions = mirror.positions()
-        report(f"comparing {len(positions)} partitions while producers write")
+        report(f"comparing {len(positions)} partitions while producers still write")
         comparison.advance(positions)
         _check(comparison)
         _catch_up(mirror, settings.rest_s)
@@ -107,7 +121,7 @@ def cut_over(mirror: Mirror, settings: CutOverSettings, report: Callable[[str], 
         _check_topics(mirror)
         mirror.topic_mirror.free(topics)
         downtime_s = time.monotonic() - began
-    report(f"producers may write to the target: {downtime_s:.1f} s without writers")
+    report(f"producers may write to the target now; the downtime was {downtime_s:.1f} s")
     _follow_groups(mirror, settings.groups_s, report)
     return CutOver(
         len(topics),
@@ -127,18 +141,18 @@ def _check_authorizer(mirror: Mirror) -> None:
             raise
         raise MirrorError(
             "the source has no authorizer",
-            remedy="use --stop-writers config, or stop the producers yourself and use none",
+            remedy="use --stop-writers config, or stop the producers and use --stop-writers none",
         ) from error
 
 
 def _check_topics(mirror: Mirror) -> None:
-    """The source has the topics and partitions that were compared, and the target's topics are
-    still mirrors. Raises `MirrorError`, `LogError`."""
+    """Check that the source has the same topics and partitions as before the comparison, and that
+    the target's topics are still mirrors. Raises `MirrorError`, `LogError`."""
     changed = changed_topic(mirror.topics, mirror.topic_mirror.in_source())
     if changed is not None:
         raise MirrorError(
-            f"since the comparison, the source has changed: topic {changed}",
-            remedy="producers stay at the source; run the cut-over again",
+            f"the source has changed since the comparison: topic {changed}",
+            remedy="producers may write to the source; run the cut-over again",
         )
     are_mirrors = mirror.topic_mirror.are_mirrors(mirror.topics)
     others = [name for name in mirror.topics if not are_mirrors.get(name)]
@@ -146,8 +160,8 @@ def _check_topics(mirror: Mirror) -> None:
         raise MirrorError(
             f"the target's topic {min(others)!r} is no longer a mirror: another cut-over has freed "
             "the topic, or somebody has deleted the topic",
-            remedy="look at the topic in both clusters, and omit the topic from --topics if "
-            "another cut-over has freed the topic",
+            remedy="if another cut-over has freed the topic, omit the topic from --topics; if the "
+            "topic is deleted, mirror the topic again",
         )
 
 
@@ -156,13 +170,13 @@ def _check(comparison: Comparison) -> None:
     if differences:
         raise MirrorError(
             f"the clusters differ in {len(differences)} partitions: {'; '.join(differences[:3])}",
-            remedy="producers stay at the source; delete these topics in the target, and mirror "
-            "them again",
+            remedy="producers may write to the source; delete these topics in the target, and "
+            "mirror them again",
         )
 
 
 def _catch_up(mirror: Mirror, wait_s: float) -> None:
-    """Until the target has all that the source had at some moment."""
+    """Wait until the target has all committed records that the source had at the first look."""
     deadline = time.monotonic() + wait_s
     wanted = {partition: each.stable_end for partition, each in mirror.progress().items()}
     while True:
@@ -176,7 +190,7 @@ def _catch_up(mirror: Mirror, wait_s: float) -> None:
             return
         if time.monotonic() > deadline:
             raise MirrorError(
-                f"the target is still behind after {wait_s:.0f} s",
+                f"the target has not caught up with the source after {wait_s:.0f} s",
                 remedy="let the mirror catch up first, without --cut-over",
             )
         time.sleep(LOOK_S)
@@ -207,12 +221,13 @@ def _restless(rest_s: float, open_ends: Sequence[Partition]) -> MirrorError:
     why = f"{open_ends[0]} has an open transaction" if open_ends else "records still arrive"
     return MirrorError(
         f"the source is not at rest after {rest_s:.0f} s: {why}",
-        remedy="stop the producers of the source, and try again",
+        remedy="stop the producers of the source, and run the command again",
     )
 
 
 def _drain(mirror: Mirror, settings: CutOverSettings) -> float:
-    """Wait until the source is at rest and all is copied. Returns since when it is at rest."""
+    """Wait until the source is at rest and all records are copied. Returns the time at which the
+    last record arrived, by the monotonic clock."""
     deadline = time.monotonic() + settings.rest_s
     last: dict[object, int] = {}
     quiet_since = time.monotonic()
@@ -234,7 +249,8 @@ def _drain(mirror: Mirror, settings: CutOverSettings) -> float:
 
 
 def _has_all(mirror: Mirror) -> bool:
-    """Asks the source itself: what the workers know is older if the source answers slowly."""
+    """Whether the target has all records. Asks the source itself, because the ends that the workers
+    know are old if the source answers slowly."""
     positions = mirror.positions()
     for name, topic in mirror.topics.items():
         numbers, doing = range(topic.partitions), f"asking for offsets of {name!r}"
@@ -246,15 +262,15 @@ def _has_all(mirror: Mirror) -> bool:
 
 @contextmanager
 def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) -> Iterator[None]:
-    """Producers of the source are stopped for good, or until an error."""
+    """Stop the producers of the source. After an error, producers may write again."""
     if how is StopWriters.NONE:
-        report("stop the producers of the source now, if you have not")
+        report("stop the producers of the source now, if they still run")
         yield
         return
     before = mirror.topic_mirror.write_limits() if how is StopWriters.CONFIG else {}
     try:
         _set_stop(mirror, how)
-        report(f"producers of the source are stopped (by {how.value})")
+        report(f"producers of the source are stopped (--stop-writers {how.value})")
         yield
     except BaseException:
         _let_write(mirror, how, before, report)
@@ -264,13 +280,13 @@ def _stopped(mirror: Mirror, how: StopWriters, report: Callable[[str], None]) ->
 def _let_write(
     mirror: Mirror, how: StopWriters, before: Mapping[str, str], report: Callable[[str], None]
 ) -> None:
-    """Undo the stop of each topic that is not free in the target. An error here is only reported:
-    the error of the cut-over matters more."""
+    """Let producers of the source write again to each topic that is not free in the target. Errors
+    are only reported, so that the error of the cut-over is raised."""
     stopped = set(mirror.topics)
     try:
         are_mirrors = mirror.topic_mirror.are_mirrors(mirror.topics)
     except BucketlogError as error:
-        report(f"the target does not say which topics are free: {error}")
+        report(f"the target did not answer which topics are free: {error}")
         are_mirrors = {}
     freed = {name for name, is_mirror in are_mirrors.items() if not is_mirror}
     failures: list[str] = []
@@ -286,8 +302,8 @@ def _let_write(
         )
     if failures:
         report(
-            "check whether producers of the source may write to these topics; undoing the stop "
-            f"failed: {'; '.join(failures)}"
+            f"producers may still be stopped at the source. Restore {WRITE_LIMIT} of these topics, "
+            f"or delete their ACL DENY User:* WRITE: {'; '.join(failures)}"
         )
     elif stopped - freed:
         report(
@@ -311,13 +327,13 @@ def _undo_stop(mirror: Mirror, topic: str, how: StopWriters, before: Mapping[str
 
 
 def _limit_writes(mirror: Mirror, limits: Mapping[str, str | None]) -> None:
-    """By topic; without a limit, the topic has the broker's default again."""
+    """Set the limits by topic. None deletes the config, so that the broker's default applies."""
     for topic, value in limits.items():
         alter(mirror.source.admin, topic, [change_of(WRITE_LIMIT, value)])
 
 
 def _follow_groups(mirror: Mirror, wait_s: float, report: Callable[[str], None]) -> None:
-    """Consumers of the source may commit until they leave."""
+    """Copy the groups' offsets until consumers of the source have left, or for `wait_s`."""
     deadline = time.monotonic() + wait_s
     while True:
         active = mirror.group_mirror.active()

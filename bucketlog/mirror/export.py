@@ -2,15 +2,15 @@
 
 Kafka assigns offsets, so there are two ways to export.
 
-- By transactions (the default): each transaction has records and the positions of the source
-  behind them, as offsets of a group at the target. An export that was killed is fenced, and its
-  successor continues behind the last commit. Markers take offsets, so records get other offsets.
-  The offsets of groups are translated.
-- With the same offsets: records are produced without transactions, and each keeps its offset.
-  This needs an empty topic at the target, and partitions without gaps, from offset 0 on. The
-  export continues at the target's end.
+- In transactions (the default): each transaction has records, and the positions of the source
+  behind these records, as offsets of a group in the target. A new export fences a killed export,
+  and continues behind its last commit. Markers take offsets, so records get other offsets. The
+  offsets of groups are translated.
+- With the same offsets: the export writes without transactions, and each record keeps its offset.
+  The topic in the target must be empty at the beginning. Partitions of the source must begin at
+  offset 0 and have no gaps. The next export continues at the target's end.
 
-Invariant: both ways end with an error rather than with a record twice or missing.
+Invariant: both ways end with an error if a record would be in the target twice or be missing.
 """
 
 import time
@@ -40,10 +40,10 @@ from bucketlog.mirror.topics import (
 from bucketlog.mirror.verify import ComparedReader
 
 OURS_ALONE = frozenset({"mirror.source", "record.validation"})
-"""Configs that Apache Kafka does not have."""
+"""Configs that Apache Kafka does not have, and that are not copied."""
 TIMESTAMP_TYPE, APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 MESSAGE_BYTES_MAX = 1_000_000_000
-"""librdkafka's largest limit: the target decides about large records."""
+"""The largest limit of librdkafka, so that the target decides which records are too large."""
 GROUP = "bucketlog-export"
 RETRY_S = 0.2
 TopicDifference = Callable[[Mapping[str, TopicSummary], Mapping[str, TopicSummary]], str | None]
@@ -56,8 +56,13 @@ _FENCED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """`transaction_records` bounds the records of a transaction, `idle_s` is how long the source is
-    asked for the first of them."""
+    """The settings of an export.
+
+    `keep_offsets`: whether records keep their offsets; then, the export writes without
+    transactions. `transaction_records`: the most records of a transaction, or of a step.
+    `idle_s`: seconds that a step waits for its first record. `timeout_s`: seconds that the export
+    waits for a response.
+    """
 
     keep_offsets: bool = False
     transaction_records: int = 20_000
@@ -66,7 +71,7 @@ class ExportSettings:
 
 
 class Export:
-    """Call `step` again and again; it may be killed between and within."""
+    """A running export. Call `step` in a loop. The process may be killed at any time."""
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class Export:
         self._consumer = Consumer(
             {
                 **source.config,
-                "group.id": GROUP,  # wanted, and not used
+                "group.id": GROUP,  # librdkafka needs a group id; the group is not used
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
@@ -113,15 +118,15 @@ class Export:
         self._consumer.assign([KafkaPartition(*each, at) for each, at in self.positions.items()])
         self.records = 0
         self._seen: dict[Partition, int] = {}
-        """Up to here, all records of the source are exported, and it has no others."""
+        """The ends of partitions whose records are all exported."""
         self._ends: dict[Partition, int] = {}
 
     def close(self) -> None:
-        """Close the clients. A producer that Python frees at its end may crash the process, because
-        librdkafka still reports deliveries."""
+        """Close the clients. If Python freed an open producer at its exit, the process could crash,
+        because librdkafka still reports deliveries."""
         try:
             self._producer.close()
-        except KafkaException:  # a fatal error, which the last step has raised
+        except KafkaException:  # a fatal error that the last step has raised
             pass
         self._consumer.close()
         self._at_target.close()
@@ -131,14 +136,14 @@ class Export:
         self._committed([next(iter(self.positions))])
 
     def lag(self) -> int:
-        """Offsets of the source that the target lacks."""
+        """The number of offsets of the source that the target lacks."""
         return sum(
             max(end - max(self.positions[each], self._seen.get(each, 0)), 0)
             for each, end in ends_of(self._source.admin, self.topics).items()
         )
 
     def step(self) -> int:
-        """Export what has come. Returns the number of records. Raises `LogError`, `MirrorError`."""
+        """Export the next records. Returns their number. Raises `LogError`, `MirrorError`."""
         first = self._consumer.poll(self._settings.idle_s)
         if first is None:
             return 0
@@ -147,7 +152,7 @@ class Export:
         )
         if not messages:
             return 0
-        # only now: the records are of the topics that had these ids until this moment
+        # after the fetch: until now, the topics had these ids, so the records are from these topics
         self._check_source(replaced_topic)
         try:
             if self._settings.keep_offsets:
@@ -160,7 +165,7 @@ class Export:
                 raise MirrorError(
                     "another export to the same cluster has started, or a transaction has timed "
                     "out",
-                    remedy="run only one export to a cluster, and run the command again",
+                    remedy="run only one export to a cluster at a time, and run the command again",
                 ) from error
             raise log_error(error.args[0], "writing to the target") from error
         self._note_ends()
@@ -168,7 +173,8 @@ class Export:
         return len(messages)
 
     def _without_ends(self, messages: Sequence[Message]) -> list[Message]:
-        """The records. The end of a partition may be behind its last record."""
+        """The records among these messages. Notes the ends of partitions, which may be behind the
+        last record."""
         records = []
         for message in messages:
             error = message.error()
@@ -203,7 +209,7 @@ class Export:
         producer.commit_transaction(timeout_s)
 
     def _produce(self, messages: Sequence[Message]) -> Mapping[Partition, int]:
-        """Returns the positions behind the messages, which are the export's from now on."""
+        """Produce the messages. Returns the positions behind them."""
         after: dict[Partition, int] = {}
         for message in messages:
             partition = Partition(str(message.topic()), int(message.partition() or 0))
@@ -211,7 +217,8 @@ class Export:
             if self._settings.keep_offsets and offset != self.positions[partition]:
                 raise MirrorError(
                     f"{partition} has no record at offset {self.positions[partition]}",
-                    remedy="Kafka assigns offsets without gaps: export without --keep-offsets",
+                    remedy="Kafka assigns offsets without gaps: delete the topic in the target, "
+                    "and export the topic without --keep-offsets",
                 )
             timestamp = message.timestamp()[1]
             if timestamp <= 0:
@@ -248,16 +255,17 @@ class Export:
                 return  # the commit of the transaction fails
             if self._settings.keep_offsets and message.offset() != offset:
                 raise MirrorError(
-                    f"{partition}: the record at {offset} got {message.offset()} in the target",
-                    remedy="another producer writes to the target: delete the topic there, and "
-                    "export again",
+                    f"{partition}: the record at offset {offset} got offset {message.offset()} in "
+                    "the target",
+                    remedy="stop other producers of the topic in the target, delete the topic "
+                    "there, and export the topic again",
                 )
 
         return check
 
     def _create_topics(self) -> None:
-        """Create missing topics and partitions. Kafka must keep the timestamps of records, so a
-        topic never gets LogAppendTime."""
+        """Create missing topics and partitions. Topics never get LogAppendTime, because Kafka must
+        keep the timestamps of records."""
         admin = self._target.admin
         present = topics_of(admin, ["*"])
         configs = configs_of(self._source.admin, self.topics)
@@ -278,27 +286,28 @@ class Export:
                 admin.wait(future, f"creating topic {name!r}")
 
     def _add_partitions(self, name: str, count: int) -> None:
-        """Wait until the target's Metadata shows the partitions, too."""
+        """Add partitions, and wait until the target's Metadata response has them."""
         add_partitions(self._target.admin, name, count)
         deadline = time.monotonic() + self._settings.timeout_s
         while topics_of(self._target.admin, [name])[name].partitions < count:
             if time.monotonic() > deadline:
                 raise MirrorError(
-                    f"adding partitions to {name!r}: the target does not show them",
-                    remedy="try again",
+                    f"the new partitions of {name!r} are not in the target's Metadata after "
+                    f"{self._settings.timeout_s:.0f} s",
+                    remedy="run the command again",
                 )
             time.sleep(RETRY_S)
 
     def check_partitions(self) -> None:
-        """Raises `MirrorError` if a topic of the source has got partitions, is deleted, or was
-        created again."""
+        """Check the topics of the source. Raises `MirrorError` if a topic has got partitions, is
+        deleted, or was created again."""
         self._check_source(changed_topic)
 
     def _check_source(self, difference: TopicDifference) -> None:
         changed = difference(self.topics, topics_of(self._source.admin, list(self.topics)))
         if changed is not None:
             raise MirrorError(
-                f"since the export began, the source has changed: topic {changed}",
+                f"the source has changed since the export began: topic {changed}",
                 remedy="run the command again; if the topic was created again, first delete the "
                 "topic in the target",
             )
@@ -319,8 +328,8 @@ class Export:
         return {each: max(committed.get(each, 0), start) for each, start in starts.items()}
 
     def _committed(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The committed positions of exports. Waits for the coordinator. In tests, librdkafka
-        2.16 crashed when `committed_offsets` asked before the coordinator was ready."""
+        """The committed positions of the export. Waits until the group has a coordinator: in tests,
+        librdkafka 2.16 crashed when `committed_offsets` asked before."""
         spots = [KafkaPartition(*each) for each in partitions]
         deadline = time.monotonic() + self._settings.timeout_s
         while True:
@@ -345,7 +354,11 @@ class Export:
     def _refuse_foreign_records(
         self, ends: Mapping[Partition, int], committed: Collection[Partition]
     ) -> None:
-        """An export that was killed in its first transaction leaves offsets without records."""
+        """Raise `MirrorError` if a partition without a position has records in the target.
+
+        Such a partition may have offsets without records, if an export was killed in its first
+        transaction.
+        """
         unknown = {each: end for each, end in ends.items() if each not in committed}
         starts = ends_of(
             self._target.admin,
@@ -357,7 +370,7 @@ class Export:
                 start = starts[partition]
                 if start < end and next(reader.records(partition, start, end), None) is not None:
                     raise MirrorError(
-                        f"{partition} of the target has records that no export has written",
+                        f"{partition} in the target has records that no export has written",
                         remedy="delete the topic in the target, or omit the topic from --topics",
                     )
 
@@ -365,7 +378,7 @@ class Export:
 def ends_of(
     admin: Admin, topics: Mapping[str, TopicSummary], *, earliest: bool = False
 ) -> dict[Partition, int]:
-    """The ends of all partitions, or their starts. Raises `LogError`."""
+    """The ends of all partitions; with `earliest`, their log starts. Raises `LogError`."""
     spec: Any = EARLIEST if earliest else LATEST
     return {
         Partition(name, number): offset

@@ -1,7 +1,8 @@
-"""Committed offsets of the source's groups, in the target.
+"""Copies committed offsets of the source's groups to the target.
 
-Invariant: a group that has members in the target is left alone: it has moved already. Offsets are
-copied as they are, with their metadata, but without leader epochs, which are the source's own.
+Invariant: a group that has members in the target has moved already, so its offsets are not changed.
+Offsets are copied with their metadata, but without leader epochs, which are valid only at the
+source.
 """
 
 import time
@@ -21,16 +22,18 @@ from bucketlog.mirror.topics import is_wanted
 IDLE = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
 HAS_MEMBERS = frozenset({"UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"})
 REFUSED = frozenset({"INVALID_GROUP_ID", "OFFSET_METADATA_TOO_LARGE"})
-"""Errors of one group, which Kafka accepts; the other groups are copied."""
+"""Errors for a group that Kafka accepts, but bucketlog does not. Other groups are copied."""
 SHOWN_CHARS = 80
 COORDINATOR_BACKOFF = Backoff(
     first_pause_ms=100, longest_pause_ms=1000, jitter=0.5, give_up_after_ms=30_000
 )
 Committed = dict[Partition, tuple[int, str]]
-"""Offset and metadata."""
+"""The committed offset and its metadata, by partition."""
 
 
 class GroupMirror:
+    """Copies offsets of groups that match `patterns`. `report` gets groups that are not copied."""
+
     def __init__(
         self,
         source: Admin,
@@ -43,15 +46,18 @@ class GroupMirror:
         self._report = report
         self._last: dict[str, Committed] = {}
         self._left: set[str] = set()
-        """Groups that were reported, because their offsets are not copied."""
+        """Groups that are not copied, and were reported."""
 
     def sync(
         self, topics: Collection[str], ends: Mapping[Partition, int], *, forward_only: bool = False
     ) -> int:
-        """Copy the offsets that have changed. An offset above `ends`, what the target has of the
-        partition, waits: a consumer there would be out of range. `forward_only`: no offset of the
-        target decreases, because consumers may have read on there. Returns the number of groups
-        whose offsets were copied. Raises `LogError`."""
+        """Copy the offsets that have changed since the last call.
+
+        `ends` are the ends of the partitions in the target. Offsets above these ends are not yet
+        copied, because a consumer there would be out of range. `forward_only`: no offset in the
+        target decreases, because consumers may have read further there. Returns the number of
+        groups whose offsets were copied. Raises `LogError`.
+        """
         copied = 0
         for group in self.groups():
             committed = {
@@ -90,7 +96,7 @@ class GroupMirror:
             if group not in self._left:
                 self._left.add(group)
                 why = (
-                    "has members in the target: its offsets stay"
+                    "has members in the target: its offsets there are not changed"
                     if error.code in HAS_MEMBERS
                     else f"is not copied: the target answers {error.code}"
                 )
@@ -117,7 +123,10 @@ def committed_offsets(admin: Admin, group: str) -> Committed:
 
 
 def commit_offsets(admin: Admin, group: str, committed: Committed) -> None:
-    """Retries while the group has no coordinator yet, for up to 30 s. Raises `LogError`."""
+    """Commit offsets. Retries for up to 30 s, for example while the group has no coordinator.
+
+    Raises `LogError`.
+    """
     retries = Retries(COORDINATOR_BACKOFF, random=Random(), monotonic=time.monotonic)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A running mirror: its workers, and the sync of topics, ACLs and groups."""
+"""A running mirror: workers, and the copies of topics, ACLs and groups' offsets."""
 
 import ctypes
 import threading
@@ -22,7 +22,7 @@ from bucketlog.mirror.topics import TopicMirror, TopicSummary, no_topic
 
 
 class ClusterAccess:
-    """The mirror's way to one of the two clusters."""
+    """The address, login and clients for one of the two clusters."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ClusterAccess:
         self.security = security
         self.config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
-            "log_level": 5,  # librdkafka notes on stderr that metrics of clients are asked for
+            "log_level": 5,  # hides librdkafka's messages about client metrics (KIP-714)
             "client.id": "bucketlog-mirror",
             **({} if security is None else security.librdkafka()),
             **(config or {}),
@@ -46,7 +46,7 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class MirrorSelection:
-    """Shell patterns of topics and groups, and whether ACLs are copied."""
+    """Selects topics and groups by shell patterns. `acls`: whether ACLs are copied."""
 
     topics: Sequence[str]
     groups: Sequence[str] = ("*",)
@@ -55,7 +55,8 @@ class MirrorSelection:
 
 @dataclass(frozen=True, slots=True)
 class MirrorFigures:
-    """`lag` is the number of offsets that the target lacks, None while it is unknown."""
+    """The figures of a mirror since its start. `lag` is the number of offsets that the target
+    lacks; None while the number is unknown."""
 
     partitions: int
     records: int
@@ -70,8 +71,8 @@ class _Workers:
 
 
 class Mirror:
-    """Copies from the first call of `look` on, as a context manager. `report` gets what happens
-    besides, in a line each; workers call it, too."""
+    """A context manager that copies from the first call of `look` on. `report` gets events, one
+    line each. Workers call `report` in their threads."""
 
     def __init__(
         self,
@@ -109,8 +110,8 @@ class Mirror:
             thread.join()
 
     def look(self) -> None:
-        """Sync topics, configs, ACLs and groups once; new partitions are copied from now on. Raises
-        `LogError`, `MirrorError`."""
+        """Copy topics, configs, ACLs and groups' offsets once, and begin to copy new partitions.
+        Raises `LogError`, `MirrorError`."""
         self.check()
         self.topics = self.topic_mirror.sync()
         if self._with_acls:
@@ -120,7 +121,7 @@ class Mirror:
         self.sync_groups()
 
     def look_patiently(self) -> None:
-        """As `look`; what may pass is reported only."""
+        """Call `look`. Errors that may pass are only reported."""
         try:
             self.look()
         except LogError as error:
@@ -132,7 +133,7 @@ class Mirror:
         self.group_mirror.sync(self.topics, self.positions())
 
     def check(self) -> None:
-        """Raises what a worker has failed with."""
+        """Raise the error with which a worker has ended."""
         for copier in self._workers.copiers:
             if copier.failure is not None:
                 raise copier.failure
@@ -144,7 +145,7 @@ class Mirror:
         return found
 
     def positions(self) -> dict[Partition, int]:
-        """The ends in the target, as far as they are known."""
+        """The ends of partitions in the target, where they are known."""
         return {
             partition: each.position
             for partition, each in self.progress().items()
@@ -179,7 +180,7 @@ class Mirror:
         }
         known = self.progress().keys()
         for name in sorted({each.topic for each in known - wanted.keys()}):
-            self._report(f"topic {name!r} is deleted at the source; the target keeps its copy")
+            self._report(f"topic {name!r} is deleted at the source; its copy in the target remains")
         shares = [
             {each: wanted[each] for each in copier.progress if each in wanted}
             for copier in workers.copiers
@@ -197,8 +198,9 @@ class Mirror:
         )
 
     def _move_log_starts(self) -> None:
-        """What the source has deleted by retention or DeleteRecords is deleted in the target. A
-        compacted topic keeps its start: records are deleted there by compaction alone."""
+        """Delete the records in the target that the source has deleted by retention or
+        DeleteRecords. Log starts of compacted topics do not move, because only compaction deletes
+        their records."""
         compacted = self.topic_mirror.compacted(self.topics)
         wanted = {
             partition: each.log_start
@@ -224,9 +226,11 @@ def sync_groups_alone(
     selection: MirrorSelection,
     report: Callable[[str], None],
 ) -> tuple[int, list[str]]:
-    """Copy the groups' offsets once, after a cut-over. Returns the number of groups whose offsets
-    have changed, and the groups that still have members at the source. Raises `LogError`,
-    `MirrorError`."""
+    """Copy the groups' offsets once, after a cut-over.
+
+    Returns the number of groups whose offsets have changed, and the groups that still have members
+    at the source. Raises `LogError`, `MirrorError`.
+    """
     topics = TopicMirror(source.admin, target.admin, selection.topics, report).in_source()
     if not topics:
         raise no_topic(selection.topics)

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSettings:
-    """`workers`: threads, each with its partitions and connections. `fetch_bytes` bounds the answer
-    of a source broker, `partition_bytes` a partition's part of it (one larger batch is answered
-    alone, KIP-74). `timeout_s` bounds each wait for an answer, `write_timeout_ms` is how long a
-    broker of the target may take for a batch. `sync_s`: pause between two looks at topics, configs,
-    ACLs and groups."""
+    """The limits of a mirror.
+
+    Attributes:
+        workers: Number of threads. Each has its own partitions and connections.
+        fetch_bytes: Most bytes of a Fetch response.
+        partition_bytes: Most bytes of a partition in a Fetch response. A larger batch comes alone
+            (KIP-74).
+        fetch_wait_ms: Milliseconds that brokers of the source wait for new records. A worker that
+            fetches from several brokers divides this time among them.
+        timeout_s: Seconds that the mirror waits for a response.
+        write_timeout_ms: Milliseconds that a broker of the target may take for a batch.
+        retry_pause_s: Seconds before a retry.
+        sync_s: Seconds between two copies of topics, configs, ACLs and groups' offsets.
+    """
 
     workers: int = 4
     fetch_bytes: int = 16 << 20

@@ -1,7 +1,8 @@
-"""Reading from the source: Fetch and ListOffsets over connections of the mirror.
+"""Reads from the source: Fetch and ListOffsets, over connections of the mirror.
 
-Apache Kafka 2.3 and later have these versions. Brokers from Kafka 3.1 on get topic ids in Fetch
-(KIP-516), so that records of a topic that was created again are never taken for the old topic's.
+Apache Kafka 2.3 and later have the versions of these requests. From Kafka 3.1 on, Fetch requests
+have topic ids (KIP-516). So records of a topic that was created again are never added to the copy
+of the old topic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,8 +28,11 @@ class Partition(NamedTuple):
 
 
 class SourcePartition(NamedTuple):
-    """`aborted`: producer ids and first offsets of aborted transactions. `stable_end` is the last
-    stable offset, `high_watermark` is -1 with an error."""
+    """The part of a Fetch response for one partition.
+
+    `aborted` has the producer id and first offset of each aborted transaction. `stable_end` is the
+    last stable offset. `high_watermark` is -1 if there is an error.
+    """
 
     partition: Partition
     error: int
@@ -40,8 +44,8 @@ class SourcePartition(NamedTuple):
 
 
 class SourceBroker:
-    """A connection to a broker of the source. Asks for its versions. Raises `EOFError`,
-    `OSError`."""
+    """A connection to a broker of the source. The constructor asks for the broker's API versions,
+    and raises `EOFError` or `OSError`."""
 
     def __init__(self, connection: BrokerConnection) -> None:
         self.connection = connection
@@ -55,9 +59,12 @@ class SourceBroker:
         bytes_max: int,
         partition_bytes_max: int,
     ) -> list[SourcePartition]:
-        """Whole batches up to the last stable offset. `positions`: topic id and offset. Without ids
-        of all topics, the broker gets their names. Raises `EOFError`, `OSError`,
-        `MalformedRequestError`."""
+        """Fetch batches up to the last stable offset.
+
+        `positions` has the topic id and the offset to fetch from, by partition. If a topic has no
+        id, the request has the names of all topics instead. Raises `EOFError`, `OSError`,
+        `MalformedRequestError`.
+        """
         ids = {each.topic: topic_id for each, (topic_id, _) in positions.items() if topic_id}
         by_id = self._has_ids and all(each.topic in ids for each in positions)
         body = FrameWriter(flexible=by_id)
@@ -94,7 +101,7 @@ class SourceBroker:
         found = _read_fetch(answer, names)
         for each in found:
             if each.partition not in positions:
-                raise MalformedRequestError(f"an answer about {each.partition}, unasked")
+                raise MalformedRequestError(f"{each.partition} in the response was not requested")
         return found
 
 
@@ -110,7 +117,7 @@ def _versions_of(connection: BrokerConnection) -> dict[int, int]:
 
 
 def _read_fetch(answer: FrameReader, names: Mapping[bytes, str] | None) -> list[SourcePartition]:
-    """`names`: of the topics by their ids. None: the answer has names."""
+    """Decode a Fetch response. `names` are topic names by id; None if the response has names."""
     answer.int32()
     error = answer.int16()
     answer.int32()
@@ -145,7 +152,10 @@ def _read_fetch(answer: FrameReader, names: Mapping[bytes, str] | None) -> list[
 def list_offsets(
     connection: BrokerConnection, partitions: Iterable[Partition], spot: int, isolation: int
 ) -> dict[Partition, tuple[int, int]]:
-    """Error and offset. `spot` is EARLIEST or LATEST. Raises `EOFError`, `OSError`."""
+    """The error code and offset, by partition. `spot` is EARLIEST or LATEST.
+
+    Raises `EOFError`, `OSError`.
+    """
     body = FrameWriter(flexible=False)
     body.int32(-1)
     body.data.append(isolation)

@@ -1,4 +1,4 @@
-"""Writing to the target: Produce requests whose batches must get their original offsets."""
+"""Writes to the target: Produce requests whose batches must get their original offsets."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,7 +24,7 @@ class WriteResult(NamedTuple):
 def send_batches(
     connection: BrokerConnection, batches: Mapping[Partition, bytes | bytearray], timeout_ms: int
 ) -> None:
-    """One batch of each partition, in one request. Raises `OSError`."""
+    """Send one batch of each partition, in one request. Raises `OSError`."""
     body = FrameWriter(flexible=True)
     body.nullable_string(None)
     body.int16(ACKS_ALL)
@@ -46,7 +46,7 @@ def send_batches(
 
 
 def receive_results(connection: BrokerConnection) -> list[WriteResult]:
-    """The answer to the oldest request without one. Raises `EOFError`, `OSError`."""
+    """Wait for the response to the oldest open request. Raises `EOFError`, `OSError`."""
     answer = connection.receive(flexible=True)
     found = []
     for _ in range(answer.array_length(_TOPIC_BYTES_MIN)):

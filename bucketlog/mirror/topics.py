@@ -1,7 +1,7 @@
-"""Topics, partitions and configs of the source, in the target.
+"""Copies topics, partitions and configs of the source to the target.
 
-Invariant: a topic of the target that is not a mirror of the same topic of this source is never
-touched. Names are not enough: a topic may be deleted and created again.
+Invariant: a topic of the target is changed only if it is a mirror of the same topic of this source.
+Names are not enough: a topic may be deleted and created again.
 """
 
 import base64
@@ -30,19 +30,23 @@ from bucketlog.mirror.source import Partition
 MIRROR_SOURCE = "mirror.source"
 _LIKE_SOURCE = frozenset({ConfigSource.DYNAMIC_TOPIC_CONFIG.value})
 WRITE_LIMIT, MARKERS_BYTES, STOPPED_BYTES = "max.message.bytes", "78", "0"
-"""By these values, a cut-over stops the producers of the source, in this order. They are never
-copied. A transaction's marker has 78 bytes. If Kafka refuses one, its coordinator gives up, and the
-transaction stays open until the coordinator moves or restarts."""
+"""A cut-over sets these values, in this order, to stop the producers of the source. The values are
+never copied. A transaction marker has 78 bytes. If Kafka refuses a marker, the coordinator gives
+up, and the transaction stays open until the coordinator moves or restarts."""
 _STOPS = MARKERS_BYTES, STOPPED_BYTES
 _UUID_BITS = 64
 OF_SOURCE_ALONE = ("confluent.", "follower.replication", "leader.replication")
-"""Prefixes of configs that name brokers or belong to other products."""
+"""Prefixes of configs that are not copied: they name brokers, or belong to other products."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """`leaders`: the address of each partition's leader, if it has one. `topic_id`: 16 bytes; None
-    if it is unknown, because the cluster is older than Kafka 2.8 (KIP-516)."""
+    """A topic of a cluster.
+
+    `partitions` is the number of partitions. `leaders` has the address of each partition's leader,
+    if the partition has a leader. `topic_id` has 16 bytes; None if the topic has no id, as before
+    Kafka 2.8 (KIP-516).
+    """
 
     partitions: int
     leaders: Mapping[int, Address]
@@ -50,16 +54,16 @@ class TopicSummary:
 
     @property
     def id_text(self) -> str:
-        """The topic id as Kafka's tools write it; empty if it is unknown."""
+        """The topic id as Kafka's tools write it; empty if the topic has no id."""
         return base64.urlsafe_b64encode(self.topic_id or b"").decode().rstrip("=")
 
     def mirror_source(self, cluster_id: str) -> str:
-        """The value of `mirror.source` of this topic's mirror."""
+        """The value of `mirror.source` for the mirror of this topic."""
         return f"{cluster_id}.{self.id_text}" if self.topic_id else cluster_id
 
 
 class TopicMirror:
-    """`report` gets what is not copied, once for each config."""
+    """Copies topics that match `patterns`. `report` gets each config that is not copied, once."""
 
     def __init__(
         self,
@@ -80,12 +84,12 @@ class TopicMirror:
             raise log_error(error.args[0], "asking the source for its cluster id") from error
 
     def in_source(self) -> dict[str, TopicSummary]:
-        """The topics that match the patterns; never internal topics."""
+        """The topics of the source that match the patterns, without internal topics."""
         return topics_of(self._source, self._patterns)
 
     def sync(self) -> dict[str, TopicSummary]:
-        """Create what the target lacks, set configs; returns the topics of the source. Raises
-        `LogError`, `MirrorError`."""
+        """Create missing topics and partitions in the target, and set configs. Returns the topics
+        of the source. Raises `LogError`, `MirrorError`."""
         source_id, wanted = self.source_id(), self.in_source()
         present = _summaries(self._target, "listing the target's topics")
         wanted_configs = configs_of(self._source, wanted)
@@ -110,7 +114,7 @@ class TopicMirror:
         if present > wanted:
             raise MirrorError(
                 f"topic {name!r} has {present} partitions in the target, but {wanted} at the "
-                "source: keys would have other partitions",
+                "source: keys would get other partitions",
                 remedy="delete the topic in the target, or add partitions at the source",
             )
         if present < wanted:
@@ -131,9 +135,9 @@ class TopicMirror:
                     continue
                 if error.code == "INVALID_CONFIG":
                     raise MirrorError(
-                        f"the target refuses {MIRROR_SOURCE}: {error.message}",
-                        remedy="a mirror only writes to bucketlog; for Apache Kafka, use "
-                        "`bucketlog export`",
+                        f"the target refuses the config {MIRROR_SOURCE}: {error.message}",
+                        remedy="the target of a mirror must be bucketlog; to copy to Apache Kafka, "
+                        "use `bucketlog export`",
                     ) from error
                 raise
 
@@ -157,7 +161,7 @@ class TopicMirror:
             self._apply(name, change)
 
     def _apply(self, name: str, change: ConfigEntry) -> None:
-        """One by one, so that a refused config does not stop the others."""
+        """Change one config. If the target refuses the config, report it."""
         try:
             alter(self._target, name, [change])
         except LogError as error:
@@ -167,7 +171,7 @@ class TopicMirror:
             self._report(f"config {change.name}={change.value} of {name!r} is not copied: {error}")
 
     def free(self, names: Iterable[str]) -> None:
-        """From now on, producers may write to the topics in the target."""
+        """Delete `mirror.source`, so that producers may write to the topics in the target."""
         resources = [
             ConfigResource(
                 ResourceType.TOPIC, name, incremental_configs=[change_of(MIRROR_SOURCE, None)]
@@ -178,7 +182,7 @@ class TopicMirror:
             self._target.wait(future, f"freeing topic {resource.name!r}")
 
     def leaders(self) -> dict[Partition, Address]:
-        """The leaders of the source's partitions."""
+        """The addresses of the leaders at the source, by partition."""
         return {
             Partition(name, number): address
             for name, topic in _matching(self._source, self._patterns).items()
@@ -186,9 +190,11 @@ class TopicMirror:
         }
 
     def write_limits(self) -> dict[str, str]:
-        """By topic of the source, `max.message.bytes` where the topic has this config. A cut-over
-        that was killed left its own value: the target has a copy of the value before. Raises
-        `LogError`."""
+        """The values of `max.message.bytes` by topic of the source, if set on the topic.
+
+        A killed cut-over leaves its value at the source. Then, the earlier value is read from the
+        copy in the target. Raises `LogError`.
+        """
         names = self.in_source()
         configs, copies = configs_of(self._source, names), configs_of(self._target, names)
         found = {
@@ -199,8 +205,8 @@ class TopicMirror:
         return {name: value for name, value in found.items() if value is not None}
 
     def are_mirrors(self, topics: Mapping[str, TopicSummary]) -> dict[str, bool]:
-        """By each of these topics that the target has, whether the target's topic is a mirror of
-        the source's. Raises `LogError`."""
+        """Whether the target's topic is a mirror of the source's, for each of these topics that the
+        target has. Raises `LogError`."""
         source_id = self.source_id()
         present = _summaries(self._target, "listing the target's topics")
         configs = configs_of(self._target, [name for name in topics if name in present])
@@ -210,12 +216,12 @@ class TopicMirror:
         }
 
     def compacted(self, names: Iterable[str]) -> set[str]:
-        """Topics of the source that are compacted."""
+        """The topics among `names` that are compacted at the source. Raises `LogError`."""
         return compacted_of(self._source, names)
 
 
 def compacted_of(admin: Admin, names: Iterable[str]) -> set[str]:
-    """Topics that are compacted. Raises `LogError`."""
+    """The topics among `names` that are compacted. Raises `LogError`."""
     configs = configs_of(admin, names)
     return {name for name, each in configs.items() if "compact" in each.get("cleanup.policy", "")}
 
@@ -233,8 +239,10 @@ def is_wanted(name: str, patterns: Sequence[str]) -> bool:
 
 
 def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
-    """The topics that match the patterns, with their ids; never internal topics. Raises
-    `LogError`."""
+    """The topics that match the patterns, with their ids, without internal topics.
+
+    Raises `LogError`.
+    """
     topics = _matching(admin, patterns)
     ids = _topic_ids(admin, topics)
     return {name: replace(topics[name], topic_id=each) for name, each in ids.items()}
@@ -251,7 +259,10 @@ def _matching(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
 def replaced_topic(
     topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
 ) -> str | None:
-    """A topic that is deleted, or that was created again, and which of both. None: no topic."""
+    """Describe a topic that is deleted or was created again; None if there is no such topic.
+
+    `topics` were there before, and `there` are there now.
+    """
     for name, topic in topics.items():
         if name not in there:
             return f"{name!r} is deleted"
@@ -263,19 +274,20 @@ def replaced_topic(
 def changed_topic(
     topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
 ) -> str | None:
-    """As `replaced_topic`; or a topic that has another number of partitions now."""
+    """Describe a topic that is deleted, was created again, or has another number of partitions;
+    None if there is no such topic."""
     replaced = replaced_topic(topics, there)
     if replaced is not None:
         return replaced
     for name, topic in topics.items():
         if there[name].partitions != topic.partitions:
-            return f"{name!r} has {there[name].partitions} instead of {topic.partitions} partitions"
+            return f"{name!r} has {there[name].partitions} partitions instead of {topic.partitions}"
     return None
 
 
 def _check_mirror_source(name: str, value: str, topic: TopicSummary, source_id: str) -> None:
-    """Raises `MirrorError` if the target's topic is not a mirror of `topic`. A mirror without a
-    topic id is one of the topic that the source has now."""
+    """Raise `MirrorError` if the target's topic is not a mirror of `topic`. If `mirror.source` has
+    no topic id, the mirror is of the topic that the source has now."""
     if value in (source_id, topic.mirror_source(source_id)):
         return
     if topic.topic_id is None and value.startswith(f"{source_id}."):
@@ -308,7 +320,7 @@ def alter(admin: Admin, topic: str, changes: Sequence[ConfigEntry]) -> None:
 
 
 def change_of(name: str, value: str | None) -> ConfigEntry:
-    """Set a config; None: delete it."""
+    """The change that sets a config. With the value None, the change deletes the config."""
     kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     return ConfigEntry(name, value or "", incremental_operation=kind)
 
@@ -334,7 +346,7 @@ def _summaries(admin: Admin, doing: str) -> dict[str, TopicSummary]:
 
 
 def _topic_ids(admin: Admin, names: Iterable[str]) -> dict[str, bytes | None]:
-    """By name; without topics that are deleted meanwhile. None: the cluster has no topic ids."""
+    """The topic ids by name, without deleted topics. None: the topic has no id."""
     names = list(names)
     if not names:
         return {}
@@ -352,15 +364,15 @@ def _topic_ids(admin: Admin, names: Iterable[str]) -> dict[str, bytes | None]:
 
 
 def _uuid_bytes(topic_id: Any) -> bytes | None:
-    """The bytes of a topic id; None for the zero UUID, which means that there is none. `topic_id`
-    is a `Uuid` of confluent-kafka, whose stub has no methods."""
+    """The bytes of a topic id; None for the zero UUID, which means that the topic has no id.
+    `topic_id` is a `Uuid` of confluent-kafka, whose stub has no methods."""
     halves = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
     raw = b"".join((half % (1 << _UUID_BITS)).to_bytes(_UUID_BITS // 8) for half in halves)
     return raw if any(raw) else None
 
 
 def configs_of(admin: Admin, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """By topic, the configs that are set on the topic itself."""
+    """The configs that are set on the topics themselves, by topic. Raises `LogError`."""
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     if not resources:
         return {}

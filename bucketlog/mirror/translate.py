@@ -1,9 +1,9 @@
-"""The end of an export: compares both clusters, and commits the groups' offsets at the target.
+"""Finishes an export: compares both clusters, and commits the groups' offsets in the target.
 
-The n-th record of a partition at the source is the n-th at the target. One pass over both compares
-the records, and finds the target's offset for each offset that a group has committed. Of a
-compacted topic, only the latest records of the keys are compared, because each cluster compacts at
-its own times; a group continues at the first of them.
+The n-th record of a partition is the same in both clusters. One pass over both compares the
+records, and finds the target's offset for each offset that a group has committed. In compacted
+topics, only the latest record of each key is compared, because the clusters compact at different
+times. There, a group continues at the first of these records that it has not read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +32,12 @@ from bucketlog.terminal import counted
 
 @dataclass(frozen=True, slots=True)
 class ExportEnd:
-    """`same_offsets`: partitions whose records all have the offsets that they had. `groups`: groups
-    whose offsets were committed at the target."""
+    """The result of `finish`.
+
+    `partitions` and `records` are the numbers that were compared. `same_offsets` is the number of
+    partitions whose records all have the same offsets in both clusters. `groups` is the number of
+    groups whose offsets were committed in the target.
+    """
 
     partitions: int
     same_offsets: int
@@ -50,7 +54,11 @@ def finish(
     *,
     timeout_s: float,
 ) -> ExportEnd:
-    """All must be exported, and producers stopped. Raises `MirrorError`, `LogError`."""
+    """Compare both clusters, and commit the offsets of groups that match the patterns.
+
+    All records must be exported, and producers stopped. `timeout_s` bounds each wait for a record.
+    Raises `MirrorError`, `LogError`.
+    """
     export.check_partitions()
     committed = {
         group: committed_offsets(source.admin, group) for group in group_names(source.admin, groups)
@@ -93,8 +101,8 @@ def _move(group: str, moved: Committed, target: Admin, report: Callable[[str], N
     behind = {each for each, (offset, _) in moved.items() if offset < there.get(each, (0, ""))[0]}
     if behind:
         report(
-            f"group {group!r} has read further in the target: its offsets of "
-            f"{counted(len(behind), 'partition')} stay"
+            f"group {group!r} has read further in the target: its offsets there of "
+            f"{counted(len(behind), 'partition')} are not changed"
         )
     left = {partition: row for partition, row in moved.items() if partition not in behind}
     try:
@@ -103,7 +111,7 @@ def _move(group: str, moved: Committed, target: Admin, report: Callable[[str], N
     except LogError as error:
         if error.code not in HAS_MEMBERS:
             raise
-        report(f"group {group!r} has members in the target: its offsets stay")
+        report(f"group {group!r} has members in the target: its offsets there are not changed")
         return False
     return bool(left)
 
@@ -115,8 +123,11 @@ def _compare(
     wanted: list[int],
     translated: dict[tuple[Partition, int], int],
 ) -> tuple[int, bool]:
-    """The number of records, and whether all have the same offsets. `places`: start and end at the
-    source, end at the target; `wanted`: offsets to translate, ascending."""
+    """Compare a partition. Returns the number of records, and whether all have the same offsets.
+
+    `places` are the start and end at the source, and the end in the target. `wanted` are the
+    offsets to translate, in ascending order; their translations are added to `translated`.
+    """
     _, end, end_there = places
     ours, theirs = _both(partition, places, readers)
     count, is_same = 0, True
@@ -139,8 +150,8 @@ def _compare_latest(
     wanted: list[int],
     translated: dict[tuple[Partition, int], int],
 ) -> tuple[int, bool]:
-    """As `_compare`, for the latest records of the keys. A tombstone may be gone. Keeps a digest of
-    each key in memory."""
+    """Compare the latest record of each key, as `_compare` does for all records. One cluster may
+    have deleted a tombstone. Keeps a digest of each key in memory."""
     ours, theirs = map(_latest, _both(partition, places, readers))
     for key in ours.keys() | theirs.keys():
         one, other = ours.get(key), theirs.get(key)
@@ -155,7 +166,7 @@ def _compare_latest(
 
 
 class _Latest(NamedTuple):
-    """`digest` is None for a tombstone."""
+    """The latest record of a key. `digest` is None for a tombstone."""
 
     offset: int
     digest: bytes | None
@@ -188,5 +199,5 @@ def _both(
 def _different(partition: Partition, offset: int) -> MirrorError:
     return MirrorError(
         f"{partition}: the clusters differ at offset {offset} of the source",
-        remedy="stop the producers of both, export the rest, and try again",
+        remedy="stop the producers of both clusters, and run the command again",
     )

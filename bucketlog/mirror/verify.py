@@ -1,8 +1,8 @@
 """Compares the mirrored partitions of both clusters, record by record, as consumers see them.
 
 Invariant: a comparison continues at the offsets that it has reached, so most of the work is done
-while producers still write. Of a compacted topic, the latest records of its keys are compared, and
-only when the source is at rest: each cluster compacts at its own times.
+while producers still write. In compacted topics, only the latest record of each key is compared,
+and only when the source is at rest, because the clusters compact at different times.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -35,7 +35,8 @@ class ReadRecord(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionCheck:
-    """`compared_to`: all records below it are compared. `difference`: the first one found."""
+    """The comparison of a partition. All records below offset `compared_to` are compared.
+    `difference` describes the first difference; None if there is none."""
 
     compared_to: int
     source_hash: RecordHash = field(default_factory=RecordHash)
@@ -46,7 +47,11 @@ class PartitionCheck:
 
 
 class Comparison:
-    """`compacted` are names of topics. `timeout_s` bounds each wait for a record."""
+    """A comparison of two clusters.
+
+    `source` and `target` are configs of consumers. `compacted` has the names of compacted topics.
+    `timeout_s` bounds each wait for a record, in seconds.
+    """
 
     def __init__(
         self,
@@ -63,8 +68,8 @@ class Comparison:
         self.checks: dict[Partition, PartitionCheck] = {}
 
     def advance(self, ends: Mapping[Partition, int], *, is_at_rest: bool = False) -> None:
-        """Compare up to these offsets; compacted topics only if the source `is_at_rest`. Raises
-        `LogError`."""
+        """Compare up to these offsets. Compacted topics are compared only if the source
+        `is_at_rest`. Raises `LogError`."""
         if not is_at_rest:
             ends = {each: end for each, end in ends.items() if each.topic not in self._compacted}
         self._begin(ends)
@@ -81,7 +86,7 @@ class Comparison:
         return sum(each.source_hash.records for each in self.checks.values())
 
     def differences(self) -> list[str]:
-        """One line for each partition that differs; empty if the clusters agree."""
+        """One line for each partition that differs; empty if no partition differs."""
         found = []
         for partition, check in sorted(self.checks.items()):
             difference = check.difference
@@ -100,14 +105,15 @@ class Comparison:
         return found
 
     def digests(self) -> dict[str, tuple[int, str]]:
-        """Records and digest of each partition."""
+        """The number of records and their digest, by partition."""
         return {
             str(partition): (check.source_hash.records, check.source_hash.hex)
             for partition, check in sorted(self.checks.items())
         }
 
     def _begin(self, ends: Mapping[Partition, int]) -> None:
-        """At the later of both log starts: what one cluster has deleted cannot be compared."""
+        """Begin new partitions at the higher of both log starts, because deleted records cannot be
+        compared."""
         new = [partition for partition in ends if partition not in self.checks]
         for topic in {partition.topic for partition in new}:
             numbers = [number for name, number in new if name == topic]
@@ -143,7 +149,7 @@ class Comparison:
 
 
 def _note_keys(records: Iterator[ReadRecord], keys: dict[bytes, bytes], of_all: RecordHash) -> None:
-    """The latest record of each key, as a digest; tombstones delete."""
+    """Keep a digest of the latest record of each key in `keys`. A tombstone deletes its key."""
     for record in records:
         of_all.add(*record)
         key = record.key or b""
@@ -154,14 +160,17 @@ def _note_keys(records: Iterator[ReadRecord], keys: dict[bytes, bytes], of_all: 
 
 
 class ComparedReader:
-    """Reads one partition after another, over one consumer. `timeout_s` bounds each wait."""
+    """Reads one partition after another with one consumer.
+
+    `timeout_s` bounds each wait for a record, in seconds.
+    """
 
     def __init__(self, config: Mapping[str, Any], timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._consumer = Consumer(
             {
                 **config,
-                "group.id": f"bucketlog-mirror-{uuid4().hex}",  # wanted, and not used
+                "group.id": f"bucketlog-mirror-{uuid4().hex}",  # required, but not used
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,
@@ -174,7 +183,7 @@ class ComparedReader:
         self._consumer.close()
 
     def records(self, partition: Partition, start: int, end: int) -> Iterator[ReadRecord]:
-        """Of `read_committed`, from `start` to before `end`. Raises `LogError`."""
+        """The committed records from `start` up to, but not including, `end`. Raises `LogError`."""
         self._consumer.assign([KafkaPartition(*partition, start)])
         while True:
             first = self._consumer.poll(self._timeout_s)
@@ -185,7 +194,7 @@ class ComparedReader:
                     kafka_code=KafkaError._TIMED_OUT,
                     retriable=True,
                 )
-            for message in (first, *self._consumer.consume(MESSAGES_AT_ONCE, 0)):  # what is there
+            for message in (first, *self._consumer.consume(MESSAGES_AT_ONCE, 0)):  # without waiting
                 error, offset = message.error(), int(message.offset() or 0)
                 if error is not None:
                     if error.code() != KafkaError._PARTITION_EOF:

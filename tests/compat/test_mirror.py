@@ -226,7 +226,7 @@ def test_cut_overs_that_fail(clusters: Clusters) -> None:
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     said = clusters.log.read_text()
-    assert "topic 'plain' has 4 instead of 3 partitions" in said
+    assert "topic 'plain' has 4 partitions instead of 3" in said
     assert limits_of(source) == {"plain": "5000000"}
 
     process = stopped_cut_over(clusters, 3)

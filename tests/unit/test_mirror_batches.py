@@ -105,7 +105,7 @@ def test_what_the_target_has_is_not_taken_again() -> None:
 def test_a_damaged_batch_is_refused() -> None:
     damaged = bytearray(plain(0))
     damaged[-1] ^= 1
-    with pytest.raises(InvalidDataError, match="t-0: the CRC of the batch at 0 fails"):
+    with pytest.raises(InvalidDataError, match="t-0: the CRC of the batch at 0 is wrong"):
         copy(bytes(damaged))
 
 
