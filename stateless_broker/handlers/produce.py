@@ -369,8 +369,8 @@ def _transaction(transactional_id: str | None, version: int) -> BatchTransaction
 def _mirror_error(topic: str, source: str) -> MirroredTopicError:
     if source:
         return MirroredTopicError(
-            f"topic {topic!r} is a mirror of cluster {source}: producers may write after the "
-            f"cut-over (`bucketlog mirror`), which deletes its config {MIRROR_SOURCE}"
+            f"topic {topic!r} is a mirror ({MIRROR_SOURCE}={source}): producers may write after "
+            "the cut-over (`bucketlog mirror`), which deletes this config"
         )
     return MirroredTopicError(
         f"topic {topic!r} is not a mirror: its config {MIRROR_SOURCE} is not set"

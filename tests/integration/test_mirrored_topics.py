@@ -89,7 +89,7 @@ def test_others_may_not_write(client: WireClient, make_topic: MakeTopic) -> None
     mirrored, ordinary = make_topic(**MIRROR), make_topic()
     refused = produce(client, mirrored, RECORDS)
     assert refused.error == ErrorCode.policy_violation
-    assert "is a mirror of cluster source-cluster" in str(refused.message)
+    assert "is a mirror (mirror.source=source-cluster)" in str(refused.message)
     error, _, message = mirror(client, ordinary, RECORDS)
     assert error == ErrorCode.policy_violation
     assert "is not a mirror" in str(message)
