@@ -69,7 +69,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "bucketlog table run-all tables.yaml --check",
         "bucketlog table run-all tables.yaml --follow --metrics-port 9646",
     ),
-    "mirror": ("bucketlog mirror --from kafka://kafka:9092 --topics 'orders-*' -b localhost:9092",),
+    "mirror": ("bucketlog mirror --from kafka://kafka:9092 --topics 'orders-*'",),
     "export": ("bucketlog export --to kafka://kafka:9092 --topics 'orders-*' --once",),
     "group list": ("bucketlog group list",),
     "group describe": ("bucketlog group describe billing --watch",),
