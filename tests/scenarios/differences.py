@@ -19,6 +19,9 @@ class Differing(Protocol):
     def kafka(self) -> str: ...
     @property
     def here(self) -> str: ...
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """All differences of the answer, each as its path, `=` and Kafka's value."""
 
 
 class Known(NamedTuple):
@@ -31,9 +34,18 @@ class Known(NamedTuple):
     reason: str
     ends: bool = False
     """Whether the brokers' states may differ from there on."""
+    beside: str = ""
+    """Only if the answer has another difference, with this path and value of Kafka."""
 
     def explains(self, found: Differing) -> bool:
-        return self.api in ("", found.api) and all(
+        return (
+            self.api in ("", found.api)
+            and (not self.beside or self.beside in found.beside)
+            and self._fits(found)
+        )
+
+    def _fits(self, found: Differing) -> bool:
+        return all(
             re.fullmatch(pattern, text)
             for pattern, text in (
                 (self.path, found.path),
@@ -201,11 +213,29 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "ConsumerGroupHeartbeat",
-        r"\.assignment.*",
-        "0|None",
+        r"\.assignment\.topic_partitions\.len",
+        "0",
         ANY,
         "Kafka's coordinators learn of topics after Metadata shows them, and assign them later",
         ends=True,
+    ),
+    Known(
+        "ConsumerGroupHeartbeat",
+        r"\.member_epoch",
+        ANY,
+        ANY,
+        "a member that subscribes to no topic joins right after another member has left: Kafka "
+        "may then leave the other members without partitions",
+        ends=True,
+        beside=".assignment.topic_partitions.len=0",
+    ),
+    Known(
+        "ConsumerGroupHeartbeat",
+        r"\.assignment.*",
+        "None",
+        ANY,
+        "a member sees its partitions until it reports them: clients repeat a heartbeat after a "
+        "lost response",
     ),
     *(
         Known(
@@ -239,6 +269,8 @@ def page() -> str:
     rows = ["| API | field | Apache Kafka 4.3.1 | here | why |", "|---|---|---|---|---|"]
     for known in KNOWN:
         texts = [f"`{_cell(text)}`" for text in (known.path, known.kafka, known.here)]
+        if known.beside:
+            texts[0] += f" beside `{_cell(known.beside)}`"
         rows.append(f"| {known.api or 'all'} | {' | '.join(texts)} | {known.reason} |")
     return "\n".join([_HEAD, *rows, ""])
 

@@ -37,6 +37,8 @@ class Difference(NamedTuple):
     path: str
     kafka: str
     here: str
+    beside: tuple[str, ...] = ()
+    """All differences of the answer, each as its path, `=` and Kafka's value."""
 
     @property
     def reason(self) -> str | None:
@@ -111,8 +113,11 @@ def _records(data: bytes) -> list[str]:
 
 
 def compared(kafka: Plain, here: Plain, api: ApiKey) -> list[Difference]:
+    paths = [
+        path for path in sorted(kafka.keys() | here.keys()) if kafka.get(path) != here.get(path)
+    ]
+    beside = tuple(f"{path}={kafka.get(path)!r}" for path in paths)
     return [
-        Difference(api.message_name, path, repr(kafka.get(path)), repr(here.get(path)))
-        for path in sorted(kafka.keys() | here.keys())
-        if kafka.get(path) != here.get(path)
+        Difference(api.message_name, path, repr(kafka.get(path)), repr(here.get(path)), beside)
+        for path in paths
     ]

@@ -109,7 +109,8 @@ def test_a_difference_is_reduced_to_its_steps(seed: int) -> None:
     pair.read_s = 0.0
     found = next(pair.find([seed]))
     assert list(found.steps) == [needs, bad]
-    assert found.differences == [Difference(bad.api.message_name, ".error_code", "0", "7")]
+    differing = Difference(bad.api.message_name, ".error_code", "0", "7", (".error_code=0",))
+    assert found.differences == [differing]
     assert f"seed {seed}" in str(found)
 
 
@@ -131,6 +132,15 @@ def test_rows_may_be_in_any_order() -> None:
     other = flattened(build(schema, {"topics": rows[:1], "timeout": 1, "validate_only": True}))
     paths = {each.path for each in compared(first, other, ApiKey.CREATE_PARTITIONS)}
     assert {".topics.len", ".validate_only", ".topics[b].count"} <= paths
+
+
+def test_an_epoch_may_differ_only_beside_a_revocation() -> None:
+    epoch, count = ".member_epoch", ".assignment.topic_partitions.len"
+    here = {epoch: 4, count: 1}
+    revoked = compared({epoch: 2, count: 0}, here, ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    assert [each.path for each in revoked if each.reason is None] == []
+    unshown = compared({epoch: 2, count: None}, here, ApiKey.CONSUMER_GROUP_HEARTBEAT)
+    assert [each.path for each in unshown if each.reason is None] == [epoch]
 
 
 def test_only_a_commit_is_sent_again_to_a_coordinator_that_misses_a_topic() -> None:
