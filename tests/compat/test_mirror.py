@@ -306,7 +306,7 @@ def stopped_cut_over(clusters: Clusters, number: int) -> "subprocess.Popen[str]"
     how = ("--no-acls", "--cut-over", "--stop-writers", "config", "--quiet-s", "8")
     process = clusters.mirror(*how)
     eventually(
-        lambda: clusters.log.read_text().count("are stopped (by config)") == number,
+        lambda: clusters.log.read_text().count("are stopped (--stop-writers config)") == number,
         clusters.log.read_text,
     )
     return process
