@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from uuid import uuid4
@@ -40,10 +40,11 @@ class Clusters:
     kafka: str
     bucketlog: str
     log: Path
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def mirror(self, *arguments: str) -> "subprocess.Popen[str]":
         with self.log.open("a") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "bucketlog.cli", "mirror", "--topics", "*"),
                     *("--from", f"kafka://{self.kafka}", "-b", self.bucketlog, *arguments),
@@ -53,6 +54,16 @@ class Clusters:
                 stderr=log,
                 text=True,
             )
+        self.started.append(process)
+        return process
+
+    def kill(self) -> None:
+        """End the commands that a failed test has left."""
+        for process in self.started:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
 
     def done(self, *arguments: str) -> str:
         process = self.mirror(*arguments)
@@ -75,7 +86,9 @@ def clusters(tmp_path: Path, components: Components) -> Iterator[Clusters]:
             EmbeddedCluster(tmp_path / "bucketlog", brokers=2) as cluster,
         ):
             components.took_part("Apache Kafka broker", kafka.version)
-            yield Clusters(kafka.bootstrap, cluster.bootstrap, tmp_path / "mirror.log")
+            found = Clusters(kafka.bootstrap, cluster.bootstrap, tmp_path / "mirror.log")
+            yield found
+            found.kill()
     except ConfigurationError as error:
         components.missing("Apache Kafka", error.remedy)
 

@@ -90,6 +90,12 @@ def seen(watched: WatchedPage, path: str) -> Page:
     return watched.page
 
 
+def show_plan(page: Page) -> None:
+    """A click does not wait for the page with the plan."""
+    with page.expect_navigation():
+        page.get_by_role("button", name="Show the plan").click()
+
+
 def apply(page: Page, button: str) -> str:
     page.get_by_role("button", name=button).click()
     page.wait_for_url("**/change/apply")
@@ -102,7 +108,7 @@ def test_a_topic_is_created_changed_and_deleted(watched: WatchedPage, log: Log) 
     page.get_by_label("Topic").fill("bills")
     page.get_by_label("Partitions").fill("2")
     page.get_by_label("Settings").fill("retention.ms=600000\ncleanup.policy=delete")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert rows_of(page) == [
         ["partitions", "–", "2"],
         ["retention.ms", "–", "600000"],
@@ -116,7 +122,7 @@ def test_a_topic_is_created_changed_and_deleted(watched: WatchedPage, log: Log) 
     page.get_by_role("link", name="Change settings").click()
     page.get_by_label("Settings", exact=True).fill("retention.ms=1000")
     page.get_by_label("Settings to reset").fill("cleanup.policy")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert rows_of(page) == [
         ["retention.ms", "600000", "1000"],
         ["cleanup.policy", "delete", "(default)"],
@@ -127,7 +133,7 @@ def test_a_topic_is_created_changed_and_deleted(watched: WatchedPage, log: Log) 
 
     page = watched.open("change?do=add-partitions&topic=bills")
     page.get_by_label("Partitions afterwards").fill("3")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert rows_of(page) == [["partitions", "2", "3"]]
     apply(page, "Add the partitions")
     assert log.topics.partition_count("bills") == 3
@@ -135,13 +141,12 @@ def test_a_topic_is_created_changed_and_deleted(watched: WatchedPage, log: Log) 
     page = seen(watched, "topic?name=bills")
     page.get_by_role("link", name="Delete", exact=True).click()
     page.get_by_label("Type the topic's name").fill("bill")
-    with page.expect_navigation():
-        page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert "the typed name is not 'bills'" in page.locator("[role=alert]").inner_text()
     assert page.get_by_label("Topic", exact=True).input_value() == "bills"
     watched.complaints.clear()  # Chromium reports the status 400
     page.get_by_label("Type the topic's name").fill("bills")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     apply(page, "Delete the topic and its records")
     assert "bills" not in [each.name for each in log.topics.list()]
 
@@ -153,12 +158,12 @@ def test_a_record_is_produced_and_shown(watched: WatchedPage, log: Log) -> None:
     page.get_by_label("Key", exact=True).fill("k")
     page.get_by_label("Value", exact=True).fill(f"{SCRIPT}\nsecond line")
     page.get_by_label("Headers").fill("trace=1")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert "offset 0 in partition 1" in apply(page, "Produce the record")
     page = watched.open("change?do=produce&topic=notes&partition=1")
     page.get_by_label("Form of the value").select_option("base64")
     page.get_by_label("Value", exact=True).fill("AAH/")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert "offset 1 in partition 1" in apply(page, "Produce the record")
     with log.consumer(Topic("notes"), start="earliest", until="end") as consumer:
         records = list(consumer)
@@ -180,7 +185,7 @@ def test_the_command_of_a_plan_does_the_same(
     log.topics.ensure(topic, partitions=1)
     page = watched.open(f"change?do=produce&topic={topic}")
     page.get_by_label("Value", exact=True).fill(value)
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     command = command_of(page).replace("| bucketlog", f"| {shlex.join(COMMAND)}")
     subprocess.run(["sh", "-c", command], check=True, capture_output=True)
     with log.consumer(Topic(topic), start="earliest", until="end") as consumer:
@@ -198,7 +203,7 @@ def test_offsets_are_reset_as_planned(
     page = watched.open("change?do=reset-group&group=billing")
     page.get_by_label("New position").select_option("offset")
     page.get_by_label("Offset", exact=True).fill("2")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert rows_of(page) == [["orders [0]", "5", "2"], ["orders [1]", "5", "2"]]
     assert "up to 6 records again" in page.inner_text("main")
     dry_run = command_of(page).replace("bucketlog group reset", "group reset --dry-run -o jsonl")
@@ -222,7 +227,7 @@ def test_a_group_with_members_is_left_alone(watched: WatchedPage, log: Log) -> N
         page = seen(watched, "group?name=at-work")
         assert page.locator("#member-table tbody tr").count() == 1
     page = watched.open("change?do=delete-group&group=at-work")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     apply(page, "Delete the group and its offsets")
     assert "at-work" not in [each.group for each in log.groups.list()]
 
@@ -232,7 +237,7 @@ def test_a_topic_that_was_created_again_is_not_deleted(watched: WatchedPage, log
     seen(watched, "topic?name=again")
     page = watched.open("change?do=delete-topic&topic=again")
     page.get_by_label("Type the topic's name").fill("again")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     log.topics.delete("again")
     log.topics.create("again", partitions=2)
     with page.expect_navigation():
@@ -331,7 +336,7 @@ def test_axe_finds_nothing_serious(browser: Browser, address: str, log: Log) -> 
         assert list(accessibility(watched.open(path))) == [], path
     page = watched.open("change?do=add-partitions&topic=axe")
     page.get_by_label("Partitions afterwards").fill("2")
-    page.get_by_role("button", name="Show the plan").click()
+    show_plan(page)
     assert list(accessibility(page)) == []
     apply(page, "Add the partitions")
     assert list(accessibility(page)) == []

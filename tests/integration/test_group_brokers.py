@@ -13,7 +13,8 @@ from tests.rigs.broker_rig import Rig, until
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.several_brokers import QUICK, Brokers
 
-NO_DELAY = QUICK | {"group_initial_rebalance_delay_ms": 0}
+NO_DELAY = QUICK | {"group_initial_rebalance_delay_ms": 0, "session_timeout_ms": 3000}
+"""On a busy machine, a broker's heartbeat may be late by more than a second."""
 
 
 def group_of(membership: Membership, rig: Rig) -> str:
