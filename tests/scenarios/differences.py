@@ -21,7 +21,8 @@ class Differing(Protocol):
     def here(self) -> str: ...
     @property
     def beside(self) -> tuple[str, ...]:
-        """All differences of the answer, each as its path, `=` and Kafka's value."""
+        """All differences of the answer, each as its path, `=` and Kafka's value, and the names of
+        the APIs of earlier requests, each after `after `."""
 
 
 class Known(NamedTuple):
@@ -35,12 +36,12 @@ class Known(NamedTuple):
     ends: bool = False
     """Whether the brokers' states may differ from there on."""
     beside: str = ""
-    """Only if the answer has another difference, with this path and value of Kafka."""
+    """Only if one of the texts of `Differing.beside` fits this regular expression."""
 
     def explains(self, found: Differing) -> bool:
         return (
             self.api in ("", found.api)
-            and (not self.beside or self.beside in found.beside)
+            and (not self.beside or any(re.fullmatch(self.beside, each) for each in found.beside))
             and self._fits(found)
         )
 
@@ -57,6 +58,7 @@ class Known(NamedTuple):
 
 ANY = ".*"
 _OURS = r"(mirror\.source|record\.validation|encryption\.key\.id)"
+_PARTITION = r"\.topics\[.*\]\.partitions\[.*\]"
 _GROUP = (
     "a group without members ends with its last offset, unless OffsetDelete deleted that offset; "
     "Kafka keeps the group for a while"
@@ -204,6 +206,23 @@ KNOWN: tuple[Known, ...] = (
         "the change is wrong, and the user may not make it: bucketlog names the second",
     ),
     Known(
+        "DescribeProducers",
+        rf"{_PARTITION}\.active_producers.*",
+        ANY,
+        "0|None",
+        "a producer is listed for its records; Kafka also lists producers whose transaction has "
+        "left only a marker",
+        beside=rf"{_PARTITION}\.active_producers\[.*\]\.last_sequence=-1",
+    ),
+    Known(
+        "ListOffsets",
+        rf"{_PARTITION}\.(offset|timestamp)",
+        r"\d+",
+        "-1",
+        "after DeleteRecords, Kafka may still find the time of a deleted record",
+        beside="after DeleteRecords",
+    ),
+    Known(
         "ConsumerGroupHeartbeat",
         r"\.error_code",
         ".*group_id_not_found.*",
@@ -227,7 +246,7 @@ KNOWN: tuple[Known, ...] = (
         "a member that subscribes to no topic joins right after another member has left: Kafka "
         "may then leave the other members without partitions",
         ends=True,
-        beside=".assignment.topic_partitions.len=0",
+        beside=r"\.assignment\.topic_partitions\.len=0",
     ),
     Known(
         "ConsumerGroupHeartbeat",
@@ -270,7 +289,7 @@ def page() -> str:
     for known in KNOWN:
         texts = [f"`{_cell(text)}`" for text in (known.path, known.kafka, known.here)]
         if known.beside:
-            texts[0] += f" beside `{_cell(known.beside)}`"
+            texts[0] += f" (with `{_cell(known.beside)}`)"
         rows.append(f"| {known.api or 'all'} | {' | '.join(texts)} | {known.reason} |")
     return "\n".join([_HEAD, *rows, ""])
 

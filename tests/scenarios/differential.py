@@ -82,6 +82,7 @@ class Pair:
     steps: int = 0
     read_s: float = READ_S
     _prefixes: list[str] = field(default_factory=list)
+    _earlier: set[ApiKey] = field(default_factory=set)
 
     def run(
         self, steps: Sequence[Step], prefix: str | None = None
@@ -93,6 +94,7 @@ class Pair:
         prefix = prefix or self._new_prefix()
         for side in (self.kafka, self.here):
             side.begin(prefix)
+        self._earlier = set()
         for number, step in enumerate(steps[done:], done):
             self.steps += 1
             found = self._ask(step)
@@ -100,6 +102,7 @@ class Pair:
             if unknown:
                 return number, unknown
             self.explained.update(each.reason for each in found if each.reason is not None)
+            self._earlier.add(step.api)
             if any(known.ends for each in found for known in KNOWN if known.explains(each)):
                 return None
             if step.api in CHANGES_TOPICS:
@@ -123,11 +126,11 @@ class Pair:
 
     def _compared(self, step: Step) -> list[Difference]:
         kafka, here = self._answers(step)
-        found = compared(kafka, here, step.api)
+        found = compared(kafka, here, step.api, self._earlier)
         until_s = time.monotonic() + RETRY_S
         while misses_a_topic(step, found) and time.monotonic() < until_s:
             let_pass(0.02)
-            found = compared(self.kafka.ask(step), here, step.api)
+            found = compared(self.kafka.ask(step), here, step.api, self._earlier)
         return found
 
     def _answers(self, step: Step) -> tuple[Plain, Plain]:

@@ -4,7 +4,7 @@ Invariants: what differs by chance (ids, hosts, times of the servers) is normali
 compared field by field. The fields of a type are looked up once, because answers have many leaves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -38,7 +38,8 @@ class Difference(NamedTuple):
     kafka: str
     here: str
     beside: tuple[str, ...] = ()
-    """All differences of the answer, each as its path, `=` and Kafka's value."""
+    """All differences of the answer, each as its path, `=` and Kafka's value, and the names of the
+    APIs of earlier requests, each after `after `."""
 
     @property
     def reason(self) -> str | None:
@@ -112,11 +113,17 @@ def _records(data: bytes) -> list[str]:
     return found
 
 
-def compared(kafka: Plain, here: Plain, api: ApiKey) -> list[Difference]:
+def compared(
+    kafka: Plain, here: Plain, api: ApiKey, earlier: Iterable[ApiKey] = ()
+) -> list[Difference]:
+    """`earlier`: the APIs of the requests before."""
     paths = [
         path for path in sorted(kafka.keys() | here.keys()) if kafka.get(path) != here.get(path)
     ]
-    beside = tuple(f"{path}={kafka.get(path)!r}" for path in paths)
+    beside = (
+        *(f"{path}={kafka.get(path)!r}" for path in paths),
+        *(f"after {each.message_name}" for each in earlier),
+    )
     return [
         Difference(api.message_name, path, repr(kafka.get(path)), repr(here.get(path)), beside)
         for path in paths

@@ -26,11 +26,13 @@ KAFKA_PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "86400000",
     "log.initial.task.delay.ms": "86400000",
+    "log.cleaner.backoff.ms": "86400000",
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.assignor.offload.enable": "false",
 }
 """One partition of each internal topic: the coordinators are ready sooner. No retention: the
-timestamps of the records are old."""
+timestamps of the records are old. Of compacted topics, the cleaner deletes records by retention.
+"""
 
 
 ANN = ScramUser("ann", "ann-secret")
