@@ -33,8 +33,10 @@ from bucketlog.mirror.topics import (
     add_partitions,
     changed_topic,
     configs_of,
+    identified_topics_of,
     no_topic,
     replaced_topic,
+    topic_ids,
     topics_of,
 )
 from bucketlog.mirror.verify import ComparedReader
@@ -46,7 +48,6 @@ MESSAGE_BYTES_MAX = 1_000_000_000
 """The largest limit of librdkafka, so that the target decides which records are too large."""
 GROUP = "bucketlog-export"
 RETRY_S = 0.2
-TopicDifference = Callable[[Mapping[str, TopicSummary], Mapping[str, TopicSummary]], str | None]
 _FENCED = (
     KafkaError._FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
@@ -84,7 +85,7 @@ class Export:
         self._source, self._target = source, target
         self._settings = settings
         self._report = report
-        self.topics = topics_of(source.admin, patterns)
+        self.topics = identified_topics_of(source.admin, patterns)
         if not self.topics:
             raise no_topic(patterns)
         self._create_topics()
@@ -153,7 +154,7 @@ class Export:
         if not messages:
             return 0
         # after the fetch: until now, the topics had these ids, so the records are from these topics
-        self._check_source(replaced_topic)
+        _refuse_change(replaced_topic(self.topics, topic_ids(self._source.admin, self.topics)))
         try:
             if self._settings.keep_offsets:
                 self._produce(messages)
@@ -301,16 +302,8 @@ class Export:
     def check_partitions(self) -> None:
         """Check the topics of the source. Raises `MirrorError` if a topic has got partitions, is
         deleted, or was created again."""
-        self._check_source(changed_topic)
-
-    def _check_source(self, difference: TopicDifference) -> None:
-        changed = difference(self.topics, topics_of(self._source.admin, list(self.topics)))
-        if changed is not None:
-            raise MirrorError(
-                f"the source has changed since the export began: topic {changed}",
-                remedy="run the command again; if the topic was created again, first delete the "
-                "topic in the target",
-            )
+        there = identified_topics_of(self._source.admin, list(self.topics))
+        _refuse_change(changed_topic(self.topics, there))
 
     def _look_up_positions(self) -> dict[Partition, int]:
         starts = ends_of(self._source.admin, self.topics, earliest=True)
@@ -373,6 +366,16 @@ class Export:
                         f"{partition} in the target has records that no export has written",
                         remedy="delete the topic in the target, or omit the topic from --topics",
                     )
+
+
+def _refuse_change(changed: str | None) -> None:
+    """`changed` describes a topic of the source. Raises `MirrorError` if it is not None."""
+    if changed is not None:
+        raise MirrorError(
+            f"the source has changed since the export began: topic {changed}",
+            remedy="run the command again; if the topic was created again, first delete the topic "
+            "in the target",
+        )
 
 
 def ends_of(

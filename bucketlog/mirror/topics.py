@@ -85,7 +85,7 @@ class TopicMirror:
 
     def in_source(self) -> dict[str, TopicSummary]:
         """The topics of the source that match the patterns, without internal topics."""
-        return topics_of(self._source, self._patterns)
+        return identified_topics_of(self._source, self._patterns)
 
     def sync(self) -> dict[str, TopicSummary]:
         """Create missing topics and partitions in the target, and set configs. Returns the topics
@@ -98,15 +98,13 @@ class TopicMirror:
                 self._create(name, topic.partitions, topic.mirror_source(source_id))
         present_configs = configs_of(self._target, wanted)
         for name, topic in wanted.items():
-            mirror_source = present_configs[name].get(MIRROR_SOURCE, "")
-            _check_mirror_source(name, mirror_source, topic, source_id)
+            was = present_configs[name].get(MIRROR_SOURCE, "")
+            wanted_source = topic.mirror_source(source_id)
+            _check_mirror_source(name, was, topic, source_id)
             if name in present:
                 self._sync_partitions(name, topic.partitions, present[name].partitions)
-            if mirror_source == source_id != topic.mirror_source(source_id):
-                # the source had no topic ids when the mirror began
-                alter(
-                    self._target, name, [change_of(MIRROR_SOURCE, topic.mirror_source(source_id))]
-                )
+            if was == source_id != wanted_source:  # the source had no topic ids until now
+                alter(self._target, name, [change_of(MIRROR_SOURCE, wanted_source)])
             self._set_configs(name, wanted_configs[name], present_configs[name])
         return wanted
 
@@ -185,7 +183,7 @@ class TopicMirror:
         """The addresses of the leaders at the source, by partition."""
         return {
             Partition(name, number): address
-            for name, topic in _matching(self._source, self._patterns).items()
+            for name, topic in topics_of(self._source, self._patterns).items()
             for number, address in topic.leaders.items()
         }
 
@@ -195,7 +193,7 @@ class TopicMirror:
         A killed cut-over leaves its value at the source. Then, the earlier value is read from the
         copy in the target. Raises `LogError`.
         """
-        names = self.in_source()
+        names = topics_of(self._source, self._patterns)
         configs, copies = configs_of(self._source, names), configs_of(self._target, names)
         found = {
             name: copies[name].get(WRITE_LIMIT) if each.get(WRITE_LIMIT) in _STOPS else limit
@@ -239,16 +237,10 @@ def is_wanted(name: str, patterns: Sequence[str]) -> bool:
 
 
 def topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
-    """The topics that match the patterns, with their ids, without internal topics.
+    """The topics that match the patterns, without their ids, and without internal topics.
 
     Raises `LogError`.
     """
-    topics = _matching(admin, patterns)
-    ids = _topic_ids(admin, topics)
-    return {name: replace(topics[name], topic_id=each) for name, each in ids.items()}
-
-
-def _matching(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
     return {
         name: topic
         for name, topic in _summaries(admin, "listing topics").items()
@@ -256,17 +248,24 @@ def _matching(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
     }
 
 
+def identified_topics_of(admin: Admin, patterns: Sequence[str]) -> dict[str, TopicSummary]:
+    """As `topics_of`, with the ids of the topics. Raises `LogError`."""
+    topics = topics_of(admin, patterns)
+    ids = topic_ids(admin, topics)
+    return {name: replace(topics[name], topic_id=each) for name, each in ids.items()}
+
+
 def replaced_topic(
-    topics: Mapping[str, TopicSummary], there: Mapping[str, TopicSummary]
+    topics: Mapping[str, TopicSummary], ids: Mapping[str, bytes | None]
 ) -> str | None:
     """Describe a topic that is deleted or was created again; None if there is no such topic.
 
-    `topics` were there before, and `there` are there now.
+    `topics` were there before. `ids` are the topic ids of now.
     """
     for name, topic in topics.items():
-        if name not in there:
+        if name not in ids:
             return f"{name!r} is deleted"
-        if there[name].topic_id != topic.topic_id:
+        if ids[name] != topic.topic_id:
             return f"{name!r} was created again"
     return None
 
@@ -276,7 +275,7 @@ def changed_topic(
 ) -> str | None:
     """Describe a topic that is deleted, was created again, or has another number of partitions;
     None if there is no such topic."""
-    replaced = replaced_topic(topics, there)
+    replaced = replaced_topic(topics, {name: topic.topic_id for name, topic in there.items()})
     if replaced is not None:
         return replaced
     for name, topic in topics.items():
@@ -345,8 +344,9 @@ def _summaries(admin: Admin, doing: str) -> dict[str, TopicSummary]:
     }
 
 
-def _topic_ids(admin: Admin, names: Iterable[str]) -> dict[str, bytes | None]:
-    """The topic ids by name, without deleted topics. None: the topic has no id."""
+def topic_ids(admin: Admin, names: Iterable[str]) -> dict[str, bytes | None]:
+    """The topic ids by name, without deleted topics. None: the topic has no id. Raises
+    `LogError`."""
     names = list(names)
     if not names:
         return {}

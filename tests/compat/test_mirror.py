@@ -281,9 +281,8 @@ def test_topics_that_are_deleted_or_created_again(clusters: Clusters) -> None:
     delete(target, "again")
     clusters.done("--once")
     assert end_of(target, "again") == 10
-    set_config(
-        target, "again", MIRROR_SOURCE, source_id(source)
-    )  # as of a source without topic ids
+    # as of a source without topic ids
+    set_config(target, "again", MIRROR_SOURCE, source_id(source))
     clusters.done("--once")
     assert configs_of(target, ["again"])["again"][MIRROR_SOURCE] != source_id(source)
     add_partitions(target, "wider", 2)
