@@ -8,6 +8,7 @@ this broker's own publication is the next in order, the view does not wait for t
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bucketlog.log_format.errors import (
@@ -34,6 +35,8 @@ from bucketlog.stateless_broker.produce.commit_steps import AssembledSegment
 logger = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
+OWN_ENTRIES_PAUSE_S = 0.02
+"""Pause after a read of the stream that returned only this broker's own segments."""
 
 
 class ViewAge:
@@ -93,6 +96,8 @@ class ViewFeed:
         self.newest_ticket = Ticket(end.epoch, 0)
         """The highest number that the view knows in this epoch."""
         self._advanced = asyncio.Event()
+        self._is_awaited = asyncio.Event()
+        """Set while somebody waits for an entry of the stream."""
         self._is_silent = False
         """The sequencer was asked last without an answer."""
 
@@ -111,6 +116,7 @@ class ViewFeed:
             async with asyncio.timeout(timeout_ms / 1000):
                 number = await self._sequencer.visible_number(self._epoch)
                 while self._last < number:
+                    self._is_awaited.set()
                     self._advanced.clear()
                     await self._advanced.wait()
         except (TimeoutError, SequencerUnavailableError):
@@ -127,6 +133,7 @@ class ViewFeed:
                     self._epoch, self._last, block_ms=self._block_ms
                 )
                 self._is_silent = False
+                are_own = bool(entries) and all(map(self._is_own, entries))
                 entries = [entry for entry in entries if not self._shows(entry)]
                 if entries and self._lags_behind(entries[0]):
                     await self._catch_up_from_bucket()
@@ -146,12 +153,24 @@ class ViewFeed:
                 if self._end.reason is not None or not self._applied(entry):
                     return
             self._advanced.set()
+            if are_own:
+                await self._pause_until_awaited()
+
+    async def _pause_until_awaited(self) -> None:
+        """Let own segments gather in the stream: this broker reads all of them, but needs none."""
+        self._is_awaited.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OWN_ENTRIES_PAUSE_S):
+                await self._is_awaited.wait()
 
     def note_published(self, segment: AssembledSegment, number: int) -> None:
         """Advance the view by this broker's own segment: the sequencer's answer to its publication
         says that the segment is visible, with this number in the stream. If the number is not the
         next one, the stream's entry advances the view later."""
-        if self._end.reason is not None or number != self._last + 1:
+        if self._end.reason is not None or 0 <= number <= self._last:
+            return
+        if number != self._last + 1:
+            self._is_awaited.set()
             return
         index = segment.index
         size_bytes = sum(len(part) for part in segment.parts)
@@ -165,6 +184,11 @@ class ViewFeed:
         """Return whether an answer of `publish` moved the view to this entry while the stream was
         read."""
         return entry.epoch == self._epoch and entry.number <= self._last
+
+    def _is_own(self, entry: VisibleSegment) -> bool:
+        """Return whether the answer of `publish` advances the view by this entry, or has already
+        done it."""
+        return self._shows(entry) or self._committer.shown(entry.segment) is not None
 
     def _lags_behind(self, entry: VisibleSegment) -> bool:
         return entry.epoch == self._epoch and entry.number > self._last + 1
