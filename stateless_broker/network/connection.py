@@ -162,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
                 if frame is None:
                     break
                 self._handle(frame)
-            if not incoming.has_frame and not self._may_begin():
+            if incoming.is_waiting_for_room and not incoming.has_frame and not self._may_begin():
                 incoming.wait_no_more()
             if not self._ended:
                 incoming.count_left()
@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         self._read_or_not()
 
     def _may_begin(self) -> bool:
-        return self._held is None and self._wants_more()
+        return self.incoming.left_bytes > 0 and self._held is None and self._wants_more()
 
     def _has_turn(self) -> bool:
         share = self.service.share
@@ -181,11 +181,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _has_part(self) -> bool:
         """Return whether a request is partly here, and the client must send the rest."""
-        return (
-            self.incoming.left_bytes > 0
-            and not self.incoming.is_waiting_for_room
-            and self._may_begin()
-        )
+        return not self.incoming.is_waiting_for_room and self._may_begin()
 
     def _note_begun(self, has_begun: bool) -> None:
         if has_begun != self._has_begun:

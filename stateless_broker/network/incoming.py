@@ -94,7 +94,7 @@ class Incoming:
     def next_frame(self) -> Frame | None:
         """The next complete request; None: bytes or memory are missing. Raises
         `MalformedRequestError`."""
-        if self._frame is None and not self._begin():
+        if self._frame is None and (not self._left or not self._begin()):
             return None
         frame = self._frame
         assert frame is not None
@@ -122,10 +122,13 @@ class Incoming:
             self.wait_no_more()
         if not is_taken and not self._granted(room, own_bytes=0):
             return False
-        frame = Frame(bytearray(room), self._budget, self.address, is_taken=is_taken)
-        frame.data[:here] = memoryview(self._left)[_LENGTH.size : _LENGTH.size + here]
-        del self._left[: _LENGTH.size + here]
-        self._frame, self._filled, self._length = frame, here, length
+        end = _LENGTH.size + here
+        data = self._left[_LENGTH.size : end]
+        if room > here:
+            data.extend(bytes(room - here))
+        del self._left[:end]
+        self._frame = Frame(data, self._budget, self.address, is_taken=is_taken)
+        self._filled, self._length = here, length
         return True
 
     def _grow(self, frame: Frame) -> None:

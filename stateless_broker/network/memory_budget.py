@@ -9,6 +9,7 @@ immediately.
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -25,8 +26,10 @@ def pays_for(address: str, account: str) -> bool:
 
 _OF_TENANT = "/"
 """The separator in a tenant's account. No host contains it."""
+_ADDRESSES_KEPT = 10_000
 
 
+@lru_cache(_ADDRESSES_KEPT)
 def _accounts(address: str) -> tuple[str, ...]:
     tenant, slash, _ = address.partition(_OF_TENANT)
     return (address, tenant + slash) if slash else (address,)
@@ -89,11 +92,11 @@ class MemoryBudget:
         """
         accounts = _accounts(address)
         if not self._waiting and not self._over_share:
-            held = self.held_bytes + size_bytes
-            if held <= self._max_bytes and all(
-                self._granted[account] + size_bytes <= self._share_bytes(account)
-                for account in accounts
-            ):
+            has_room = self.held_bytes + size_bytes <= self._max_bytes
+            for account in accounts:
+                granted = self._granted.get(account, 0)
+                has_room = has_room and granted + size_bytes <= self._share_bytes(account)
+            if has_room:
                 self._grant(size_bytes, accounts)
                 return True
         wish = _Wish(size_bytes, own_bytes, address, wake)
@@ -117,7 +120,7 @@ class MemoryBudget:
     def _grant(self, size_bytes: int, accounts: tuple[str, ...]) -> None:
         self.held_bytes += size_bytes
         for account in accounts:
-            self._granted[account] += size_bytes
+            self._granted[account] = self._granted.get(account, 0) + size_bytes
 
     def take(self, size_bytes: int, *, address: str = "") -> bool:
         """Count bytes that are already in memory, whether there is room or not. False if the
