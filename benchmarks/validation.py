@@ -105,7 +105,7 @@ def _plain(batch: bytes) -> int:
     raw = batch[61:]
     times = header.base_timestamp, 0, -(2**63), 2**63 - 1
     counts = header.record_count, header.last_offset_delta
-    return record_kernel.check(raw, len(raw), *counts, *times, refused, numbers)
+    return record_kernel.check(raw, 0, len(raw), *counts, *times, refused, numbers)
 
 
 def load_costs() -> dict[str, dict[str, float]]:

@@ -137,6 +137,7 @@ def _walk(batch: Buffer, header: BatchHeader, rules: RecordRules, where: str) ->
         check = compiled.check_small if len(raw) <= _SMALL_BYTES else compiled.check
     fault = check(
         _address(raw) if compiled else raw,
+        0,
         len(raw),
         header.record_count,
         header.last_offset_delta,
@@ -192,7 +193,7 @@ def _compiled() -> _Compiled | None:
     if code is None:
         return None
     number, row = ctypes.c_int64, ctypes.c_void_p
-    types = (number, ctypes.c_void_p, *[number] * 7, row, row)
+    types = (number, ctypes.c_void_p, *[number] * 8, row, row)
     return _Compiled(
         ctypes.CFUNCTYPE(*types)(code.address), ctypes.PYFUNCTYPE(*types)(code.address), code.engine
     )

@@ -3,101 +3,101 @@ declare void @llvm.memset.p0.i64(ptr captures(none), i8, i64, i1 immarg)
 declare i64 @llvm.smax.i64(i64, i64)
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
 
-define internal i32 @compiled_check(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.size, i64 %arg.count, i64 %arg.last_delta, i64 %arg.base_timestamp, i64 %arg.keys_required, i64 %arg.earliest, i64 %arg.latest, ptr %arg.refused, ptr %arg.numbers) {
+define internal i32 @compiled_check(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.size, i64 %arg.count, i64 %arg.last_delta, i64 %arg.base_timestamp, i64 %arg.keys_required, i64 %arg.earliest, i64 %arg.latest, ptr %arg.refused, ptr %arg.numbers) {
 B0.endif:
-  %.324 = alloca [2 x i64], align 8
+  %.323 = alloca [2 x i64], align 8
   %excinfo.2 = alloca ptr, align 8
-  %.794 = alloca [2 x i64], align 8
+  %.793 = alloca [2 x i64], align 8
   %excinfo.6 = alloca ptr, align 8
   store ptr null, ptr %excinfo.6, align 8
-  %.137570.not = icmp slt i64 %arg.count, 1
-  br i1 %.137570.not, label %B944, label %B56.lr.ph
+  %.136570.not = icmp slt i64 %arg.count, 1
+  br i1 %.136570.not, label %B942, label %B54.lr.ph
 
-B56.lr.ph:
+B54.lr.ph:
   %const = bitcast i64 9223372036854775807 to i64
-  br label %B56
+  br label %B54
 
-B56:
-  %delta.2.0577 = phi i64 [ -1, %B56.lr.ph ], [ %.102.i120, %B924 ]
-  %out_of_range.2.0576 = phi i64 [ 0, %B56.lr.ph ], [ %out_of_range.3.2, %B924 ]
-  %refusals.2.0575 = phi i64 [ 0, %B56.lr.ph ], [ %refusals.3.2, %B924 ]
-  %largest.2.0574 = phi i64 [ -1, %B56.lr.ph ], [ %spec.select432, %B924 ]
-  %at.9.0573 = phi i64 [ 0, %B56.lr.ph ], [ %.270, %B924 ]
-  %.143555571 = phi i64 [ 0, %B56.lr.ph ], [ %.150, %B924 ]
-  %.150 = add nuw nsw i64 %.143555571, 1
+B54:
+  %delta.2.0577 = phi i64 [ -1, %B54.lr.ph ], [ %.102.i120, %B922 ]
+  %out_of_range.2.0576 = phi i64 [ 0, %B54.lr.ph ], [ %out_of_range.3.2, %B922 ]
+  %refusals.2.0575 = phi i64 [ 0, %B54.lr.ph ], [ %refusals.3.2, %B922 ]
+  %largest.2.0574 = phi i64 [ -1, %B54.lr.ph ], [ %spec.select432, %B922 ]
+  %at.9.0573 = phi i64 [ %arg.at, %B54.lr.ph ], [ %.269, %B922 ]
+  %.142555571 = phi i64 [ 0, %B54.lr.ph ], [ %.149, %B922 ]
+  %.149 = add nuw nsw i64 %.142555571, 1
   %sunkaddr = getelementptr i8, ptr %arg.numbers, i64 24
-  store i64 %.143555571, ptr %sunkaddr, align 8
+  store i64 %.142555571, ptr %sunkaddr, align 8
   %.22.i = icmp slt i64 %at.9.0573, %arg.size
-  br i1 %.22.i, label %B36.i, label %B160
+  br i1 %.22.i, label %B36.i, label %B158
 
 B36.i:
   %.48.i = getelementptr i8, ptr %arg.data, i64 %at.9.0573
   %.49.i = load i8, ptr %.48.i, align 1
   %promoted = zext i8 %.49.i to i64
-  %.53.i = add nuw nsw i64 %at.9.0573, 1
+  %.53.i = add nsw i64 %at.9.0573, 1
   %0 = and i64 %promoted, 127
   %.69.i = icmp sgt i8 %.49.i, -1
-  br i1 %.69.i, label %B56.endif, label %B144.i
+  br i1 %.69.i, label %B54.endif, label %B144.i
 
 B102.i:
   %1 = trunc i64 %5 to i8
   %.61.4.i = shl nuw nsw i64 %5, 28
   %.63.4.i = or i64 %.61.4.i, %.63.3.i
-  %.53.4.i = add nuw nsw i64 %at.9.0573, 5
+  %.53.4.i = add nsw i64 %at.9.0573, 5
   %.79.not.i = icmp ult i8 %1, 16
-  br i1 %.79.not.i, label %B56.endif, label %B160
+  br i1 %.79.not.i, label %B54.endif, label %B158
 
 B144.i:
-  %.125.i = icmp ult i64 %.53.i, %arg.size
-  br i1 %.125.i, label %B36.1.i, label %B160
+  %.125.i = icmp slt i64 %.53.i, %arg.size
+  br i1 %.125.i, label %B36.1.i, label %B158
 
 B36.1.i:
   %sunkaddr408 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
   %sunkaddr409 = getelementptr i8, ptr %sunkaddr408, i64 1
   %.49.1.i = load i8, ptr %sunkaddr409, align 1
   %promoted410 = zext i8 %.49.1.i to i64
-  %.53.1.i = add nuw nsw i64 %at.9.0573, 2
+  %.53.1.i = add nsw i64 %at.9.0573, 2
   %2 = and i64 %promoted410, 127
   %.61.1.i = shl nuw nsw i64 %2, 7
   %.63.1.i = or i64 %.61.1.i, %0
   %.69.1.i = icmp sgt i8 %.49.1.i, -1
-  br i1 %.69.1.i, label %B56.endif, label %B144.1.i
+  br i1 %.69.1.i, label %B54.endif, label %B144.1.i
 
 B144.1.i:
-  %.125.1.i = icmp ult i64 %.53.1.i, %arg.size
-  br i1 %.125.1.i, label %B36.2.i, label %B160
+  %.125.1.i = icmp slt i64 %.53.1.i, %arg.size
+  br i1 %.125.1.i, label %B36.2.i, label %B158
 
 B36.2.i:
   %sunkaddr411 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
   %sunkaddr412 = getelementptr i8, ptr %sunkaddr411, i64 2
   %.49.2.i = load i8, ptr %sunkaddr412, align 1
   %promoted413 = zext i8 %.49.2.i to i64
-  %.53.2.i = add nuw nsw i64 %at.9.0573, 3
+  %.53.2.i = add nsw i64 %at.9.0573, 3
   %3 = and i64 %promoted413, 127
   %.61.2.i = shl nuw nsw i64 %3, 14
   %.63.2.i = or i64 %.61.2.i, %.63.1.i
   %.69.2.i = icmp sgt i8 %.49.2.i, -1
-  br i1 %.69.2.i, label %B56.endif, label %B144.2.i
+  br i1 %.69.2.i, label %B54.endif, label %B144.2.i
 
 B144.2.i:
-  %.125.2.i = icmp ult i64 %.53.2.i, %arg.size
-  br i1 %.125.2.i, label %B36.3.i, label %B160
+  %.125.2.i = icmp slt i64 %.53.2.i, %arg.size
+  br i1 %.125.2.i, label %B36.3.i, label %B158
 
 B36.3.i:
   %sunkaddr414 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
   %sunkaddr415 = getelementptr i8, ptr %sunkaddr414, i64 3
   %.49.3.i = load i8, ptr %sunkaddr415, align 1
   %promoted416 = zext i8 %.49.3.i to i64
-  %.53.3.i = add nuw nsw i64 %at.9.0573, 4
+  %.53.3.i = add nsw i64 %at.9.0573, 4
   %4 = and i64 %promoted416, 127
   %.61.3.i = shl nuw nsw i64 %4, 21
   %.63.3.i = or i64 %.61.3.i, %.63.2.i
   %.69.3.i = icmp sgt i8 %.49.3.i, -1
-  br i1 %.69.3.i, label %B56.endif, label %B144.3.i
+  br i1 %.69.3.i, label %B54.endif, label %B144.3.i
 
 B144.3.i:
-  %.125.3.i = icmp ult i64 %.53.3.i, %arg.size
-  br i1 %.125.3.i, label %B36.4.i, label %B160
+  %.125.3.i = icmp slt i64 %.53.3.i, %arg.size
+  br i1 %.125.3.i, label %B36.4.i, label %B158
 
 B36.4.i:
   %sunkaddr417 = getelementptr i8, ptr %arg.data, i64 %at.9.0573
@@ -105,152 +105,152 @@ B36.4.i:
   %.49.4.i = load i8, ptr %sunkaddr418, align 1
   %5 = zext i8 %.49.4.i to i64
   %.69.4.i = icmp sgt i8 %.49.4.i, -1
-  br i1 %.69.4.i, label %B102.i, label %B160
+  br i1 %.69.4.i, label %B102.i, label %B158
 
 common.ret:
-  %common.ret.op = phi i32 [ 0, %B160 ], [ 0, %B200 ], [ 0, %B304 ], [ 0, %B350 ], [ 0, %B446 ], [ 0, %B534 ], [ 0, %B644 ], [ 0, %B716 ], [ 0, %B736 ], [ 0, %B956 ], [ 0, %B960 ], [ %.798, %B672.if.if ], [ %.328, %B206.if.if ]
+  %common.ret.op = phi i32 [ 0, %B158 ], [ 0, %B198 ], [ 0, %B302 ], [ 0, %B348 ], [ 0, %B444 ], [ 0, %B532 ], [ 0, %B642 ], [ 0, %B714 ], [ 0, %B734 ], [ 0, %B954 ], [ 0, %B958 ], [ %.797, %B670.if.if ], [ %.327, %B204.if.if ]
   ret i32 %common.ret.op
 
-B160:
+B158:
   store i64 1, ptr %retptr, align 8
   br label %common.ret
 
-B166:
-  %.270 = add nuw nsw i64 %.102.i, %.53.lcssa4.i
-  %.278 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i
-  %.279 = load i8, ptr %.278, align 1
-  %.281 = icmp slt i8 %.279, 0
-  br i1 %.281, label %B200, label %B206
+B164:
+  %.269 = add nuw nsw i64 %.102.i, %.53.lcssa4.i
+  %.277 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i
+  %.278 = load i8, ptr %.277, align 1
+  %.280 = icmp slt i8 %.278, 0
+  br i1 %.280, label %B198, label %B204
 
-B200:
+B198:
   store i64 10, ptr %retptr, align 8
   br label %common.ret
 
-B206:
-  %.319 = add nuw nsw i64 %.53.lcssa4.i, 1
-  %.328 = call i32 @compiled_varlong(ptr %.324, ptr %excinfo.2, ptr %arg.data, i64 %.319, i64 %.270)
-  %.338.fca.0.load = load i64, ptr %.324, align 8
-  %sunkaddr419 = getelementptr inbounds i8, ptr %.324, i64 8
-  %.338.fca.1.load = load i64, ptr %sunkaddr419, align 8
-  switch i32 %.328, label %B206.if.if [
-    i32 -2, label %B206.endif
-    i32 0, label %B206.endif
+B204:
+  %.318 = add nuw nsw i64 %.53.lcssa4.i, 1
+  %.327 = call i32 @compiled_varlong(ptr %.323, ptr %excinfo.2, ptr %arg.data, i64 %.318, i64 %.269)
+  %.337.fca.0.load = load i64, ptr %.323, align 8
+  %sunkaddr419 = getelementptr inbounds i8, ptr %.323, i64 8
+  %.337.fca.1.load = load i64, ptr %sunkaddr419, align 8
+  switch i32 %.327, label %B204.if.if [
+    i32 -2, label %B204.endif
+    i32 0, label %B204.endif
   ]
 
-B264:
-  %.366 = icmp sgt i64 %.338.fca.0.load, 0
-  br i1 %.366, label %B276, label %B310
+B262:
+  %.365 = icmp sgt i64 %.337.fca.0.load, 0
+  br i1 %.365, label %B274, label %B308
 
-B276:
-  %.369 = sub nuw nsw i64 %const, %.338.fca.0.load
-  %.371 = icmp sgt i64 %arg.base_timestamp, %.369
-  br i1 %.371, label %B304, label %B356
+B274:
+  %.368 = sub nuw nsw i64 %const, %.337.fca.0.load
+  %.370 = icmp sgt i64 %arg.base_timestamp, %.368
+  br i1 %.370, label %B302, label %B354
 
-B304:
+B302:
   store i64 2, ptr %retptr, align 8
   br label %common.ret
 
-B310:
-  %.410 = icmp ne i64 %.338.fca.0.load, 0
+B308:
+  %.409 = icmp ne i64 %.337.fca.0.load, 0
   %const_mat = add i64 %const, 1
-  %.413 = sub nsw i64 %const_mat, %.338.fca.0.load
-  %.415 = icmp slt i64 %arg.base_timestamp, %.413
-  %or.cond420 = select i1 %.410, i1 %.415, i1 false
-  br i1 %or.cond420, label %B350, label %B356
+  %.412 = sub nsw i64 %const_mat, %.337.fca.0.load
+  %.414 = icmp slt i64 %arg.base_timestamp, %.412
+  %or.cond420 = select i1 %.409, i1 %.414, i1 false
+  br i1 %or.cond420, label %B348, label %B354
 
-B350:
+B348:
   store i64 2, ptr %retptr, align 8
   br label %common.ret
 
-B356:
-  %.455 = add nsw i64 %.338.fca.0.load, %arg.base_timestamp
-  %.22.i67 = icmp ult i64 %.338.fca.1.load, %.270
-  br i1 %.22.i67, label %B36.i71, label %B446
+B354:
+  %.454 = add nsw i64 %.337.fca.0.load, %arg.base_timestamp
+  %.22.i67 = icmp ult i64 %.337.fca.1.load, %.269
+  br i1 %.22.i67, label %B36.i71, label %B444
 
 B36.i71:
-  %.48.i72 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %.48.i72 = getelementptr i8, ptr %arg.data, i64 %.337.fca.1.load
   %.49.i73 = load i8, ptr %.48.i72, align 1
   %promoted420 = zext i8 %.49.i73 to i64
-  %.53.i74 = add nuw nsw i64 %.338.fca.1.load, 1
+  %.53.i74 = add nuw nsw i64 %.337.fca.1.load, 1
   %6 = and i64 %promoted420, 127
   %.69.i75 = icmp sgt i8 %.49.i73, -1
-  br i1 %.69.i75, label %B356.endif, label %B144.i76
+  br i1 %.69.i75, label %B354.endif, label %B144.i76
 
 B102.i109:
   %7 = trunc i64 %11 to i8
   %.61.4.i110 = shl nuw nsw i64 %11, 28
   %.63.4.i111 = or i64 %.61.4.i110, %.63.3.i101
-  %.53.4.i112 = add nuw nsw i64 %.338.fca.1.load, 5
+  %.53.4.i112 = add nuw nsw i64 %.337.fca.1.load, 5
   %.79.not.i113 = icmp ult i8 %7, 16
-  br i1 %.79.not.i113, label %B356.endif, label %B446
+  br i1 %.79.not.i113, label %B354.endif, label %B444
 
 B144.i76:
-  %.125.i77 = icmp ult i64 %.53.i74, %.270
-  br i1 %.125.i77, label %B36.1.i78, label %B446
+  %.125.i77 = icmp ult i64 %.53.i74, %.269
+  br i1 %.125.i77, label %B36.1.i78, label %B444
 
 B36.1.i78:
-  %sunkaddr421 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr421 = getelementptr i8, ptr %arg.data, i64 %.337.fca.1.load
   %sunkaddr422 = getelementptr i8, ptr %sunkaddr421, i64 1
   %.49.1.i80 = load i8, ptr %sunkaddr422, align 1
   %promoted423 = zext i8 %.49.1.i80 to i64
-  %.53.1.i81 = add nuw nsw i64 %.338.fca.1.load, 2
+  %.53.1.i81 = add nuw nsw i64 %.337.fca.1.load, 2
   %8 = and i64 %promoted423, 127
   %.61.1.i82 = shl nuw nsw i64 %8, 7
   %.63.1.i83 = or i64 %.61.1.i82, %6
   %.69.1.i84 = icmp sgt i8 %.49.1.i80, -1
-  br i1 %.69.1.i84, label %B356.endif, label %B144.1.i85
+  br i1 %.69.1.i84, label %B354.endif, label %B144.1.i85
 
 B144.1.i85:
-  %.125.1.i86 = icmp ult i64 %.53.1.i81, %.270
-  br i1 %.125.1.i86, label %B36.2.i87, label %B446
+  %.125.1.i86 = icmp ult i64 %.53.1.i81, %.269
+  br i1 %.125.1.i86, label %B36.2.i87, label %B444
 
 B36.2.i87:
-  %sunkaddr424 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr424 = getelementptr i8, ptr %arg.data, i64 %.337.fca.1.load
   %sunkaddr425 = getelementptr i8, ptr %sunkaddr424, i64 2
   %.49.2.i89 = load i8, ptr %sunkaddr425, align 1
   %promoted426 = zext i8 %.49.2.i89 to i64
-  %.53.2.i90 = add nuw nsw i64 %.338.fca.1.load, 3
+  %.53.2.i90 = add nuw nsw i64 %.337.fca.1.load, 3
   %9 = and i64 %promoted426, 127
   %.61.2.i91 = shl nuw nsw i64 %9, 14
   %.63.2.i92 = or i64 %.61.2.i91, %.63.1.i83
   %.69.2.i93 = icmp sgt i8 %.49.2.i89, -1
-  br i1 %.69.2.i93, label %B356.endif, label %B144.2.i94
+  br i1 %.69.2.i93, label %B354.endif, label %B144.2.i94
 
 B144.2.i94:
-  %.125.2.i95 = icmp slt i64 %.53.2.i90, %.270
-  br i1 %.125.2.i95, label %B36.3.i96, label %B446
+  %.125.2.i95 = icmp ult i64 %.53.2.i90, %.269
+  br i1 %.125.2.i95, label %B36.3.i96, label %B444
 
 B36.3.i96:
-  %sunkaddr427 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr427 = getelementptr i8, ptr %arg.data, i64 %.337.fca.1.load
   %sunkaddr428 = getelementptr i8, ptr %sunkaddr427, i64 3
   %.49.3.i98 = load i8, ptr %sunkaddr428, align 1
   %promoted429 = zext i8 %.49.3.i98 to i64
-  %.53.3.i99 = add nuw nsw i64 %.338.fca.1.load, 4
+  %.53.3.i99 = add nuw nsw i64 %.337.fca.1.load, 4
   %10 = and i64 %promoted429, 127
   %.61.3.i100 = shl nuw nsw i64 %10, 21
   %.63.3.i101 = or i64 %.61.3.i100, %.63.2.i92
   %.69.3.i102 = icmp sgt i8 %.49.3.i98, -1
-  br i1 %.69.3.i102, label %B356.endif, label %B144.3.i103
+  br i1 %.69.3.i102, label %B354.endif, label %B144.3.i103
 
 B144.3.i103:
-  %.125.3.i104 = icmp ult i64 %.53.3.i99, %.270
-  br i1 %.125.3.i104, label %B36.4.i105, label %B446
+  %.125.3.i104 = icmp ult i64 %.53.3.i99, %.269
+  br i1 %.125.3.i104, label %B36.4.i105, label %B444
 
 B36.4.i105:
-  %sunkaddr430 = getelementptr i8, ptr %arg.data, i64 %.338.fca.1.load
+  %sunkaddr430 = getelementptr i8, ptr %arg.data, i64 %.337.fca.1.load
   %sunkaddr431 = getelementptr i8, ptr %sunkaddr430, i64 4
   %.49.4.i107 = load i8, ptr %sunkaddr431, align 1
   %11 = zext i8 %.49.4.i107 to i64
   %.69.4.i108 = icmp sgt i8 %.49.4.i107, -1
-  br i1 %.69.4.i108, label %B102.i109, label %B446
+  br i1 %.69.4.i108, label %B102.i109, label %B444
 
-B446:
+B444:
   store i64 3, ptr %retptr, align 8
   br label %common.ret
 
-B452:
-  %.22.i122 = icmp slt i64 %.53.lcssa4.i116, %.270
-  br i1 %.22.i122, label %B36.i126, label %B534
+B450:
+  %.22.i122 = icmp ult i64 %.53.lcssa4.i116, %.269
+  br i1 %.22.i122, label %B36.i126, label %B532
 
 B36.i126:
   %.48.i127 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
@@ -259,7 +259,7 @@ B36.i126:
   %.53.i129 = add nuw nsw i64 %.53.lcssa4.i116, 1
   %12 = and i64 %promoted432, 127
   %.69.i130 = icmp sgt i8 %.49.i128, -1
-  br i1 %.69.i130, label %B452.endif, label %B144.i131
+  br i1 %.69.i130, label %B450.endif, label %B144.i131
 
 B102.i164:
   %13 = trunc i64 %17 to i8
@@ -267,11 +267,11 @@ B102.i164:
   %.63.4.i166 = or i64 %.61.4.i165, %.63.3.i156
   %.53.4.i167 = add nuw nsw i64 %.53.lcssa4.i116, 5
   %.79.not.i168 = icmp ult i8 %13, 16
-  br i1 %.79.not.i168, label %B452.endif, label %B534
+  br i1 %.79.not.i168, label %B450.endif, label %B532
 
 B144.i131:
-  %.125.i132 = icmp ult i64 %.53.i129, %.270
-  br i1 %.125.i132, label %B36.1.i133, label %B534
+  %.125.i132 = icmp ult i64 %.53.i129, %.269
+  br i1 %.125.i132, label %B36.1.i133, label %B532
 
 B36.1.i133:
   %sunkaddr433 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
@@ -283,11 +283,11 @@ B36.1.i133:
   %.61.1.i137 = shl nuw nsw i64 %14, 7
   %.63.1.i138 = or i64 %.61.1.i137, %12
   %.69.1.i139 = icmp sgt i8 %.49.1.i135, -1
-  br i1 %.69.1.i139, label %B452.endif, label %B144.1.i140
+  br i1 %.69.1.i139, label %B450.endif, label %B144.1.i140
 
 B144.1.i140:
-  %.125.1.i141 = icmp ult i64 %.53.1.i136, %.270
-  br i1 %.125.1.i141, label %B36.2.i142, label %B534
+  %.125.1.i141 = icmp ult i64 %.53.1.i136, %.269
+  br i1 %.125.1.i141, label %B36.2.i142, label %B532
 
 B36.2.i142:
   %sunkaddr436 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
@@ -299,11 +299,11 @@ B36.2.i142:
   %.61.2.i146 = shl nuw nsw i64 %15, 14
   %.63.2.i147 = or i64 %.61.2.i146, %.63.1.i138
   %.69.2.i148 = icmp sgt i8 %.49.2.i144, -1
-  br i1 %.69.2.i148, label %B452.endif, label %B144.2.i149
+  br i1 %.69.2.i148, label %B450.endif, label %B144.2.i149
 
 B144.2.i149:
-  %.125.2.i150 = icmp ult i64 %.53.2.i145, %.270
-  br i1 %.125.2.i150, label %B36.3.i151, label %B534
+  %.125.2.i150 = icmp ult i64 %.53.2.i145, %.269
+  br i1 %.125.2.i150, label %B36.3.i151, label %B532
 
 B36.3.i151:
   %sunkaddr439 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
@@ -315,11 +315,11 @@ B36.3.i151:
   %.61.3.i155 = shl nuw nsw i64 %16, 21
   %.63.3.i156 = or i64 %.61.3.i155, %.63.2.i147
   %.69.3.i157 = icmp sgt i8 %.49.3.i153, -1
-  br i1 %.69.3.i157, label %B452.endif, label %B144.3.i158
+  br i1 %.69.3.i157, label %B450.endif, label %B144.3.i158
 
 B144.3.i158:
-  %.125.3.i159 = icmp ult i64 %.53.3.i154, %.270
-  br i1 %.125.3.i159, label %B36.4.i160, label %B534
+  %.125.3.i159 = icmp ult i64 %.53.3.i154, %.269
+  br i1 %.125.3.i159, label %B36.4.i160, label %B532
 
 B36.4.i160:
   %sunkaddr442 = getelementptr i8, ptr %arg.data, i64 %.53.lcssa4.i116
@@ -327,17 +327,17 @@ B36.4.i160:
   %.49.4.i162 = load i8, ptr %sunkaddr443, align 1
   %17 = zext i8 %.49.4.i162 to i64
   %.69.4.i163 = icmp sgt i8 %.49.4.i162, -1
-  br i1 %.69.4.i163, label %B102.i164, label %B534
+  br i1 %.69.4.i163, label %B102.i164, label %B532
 
-B534:
+B532:
   store i64 4, ptr %retptr, align 8
   br label %common.ret
 
-B540:
-  %.665 = tail call i64 @llvm.smax.i64(i64 %.102.i175, i64 0)
-  %spec.select = add nuw nsw i64 %.665, %.53.lcssa4.i171
-  %.22.i177 = icmp ult i64 %spec.select, %.270
-  br i1 %.22.i177, label %B36.i181, label %B644
+B538:
+  %.664 = tail call i64 @llvm.smax.i64(i64 %.102.i175, i64 0)
+  %spec.select = add nuw nsw i64 %.664, %.53.lcssa4.i171
+  %.22.i177 = icmp ult i64 %spec.select, %.269
+  br i1 %.22.i177, label %B36.i181, label %B642
 
 B36.i181:
   %.48.i182 = getelementptr i8, ptr %arg.data, i64 %spec.select
@@ -346,7 +346,7 @@ B36.i181:
   %.53.i184 = add nuw nsw i64 %spec.select, 1
   %18 = and i64 %promoted444, 127
   %.69.i185 = icmp sgt i8 %.49.i183, -1
-  br i1 %.69.i185, label %B562.endif, label %B144.i186
+  br i1 %.69.i185, label %B560.endif, label %B144.i186
 
 B102.i219:
   %19 = trunc i64 %23 to i8
@@ -354,11 +354,11 @@ B102.i219:
   %.63.4.i221 = or i64 %.61.4.i220, %.63.3.i211
   %.53.4.i222 = add nuw nsw i64 %spec.select, 5
   %.79.not.i223 = icmp ult i8 %19, 16
-  br i1 %.79.not.i223, label %B562.endif, label %B644
+  br i1 %.79.not.i223, label %B560.endif, label %B642
 
 B144.i186:
-  %.125.i187 = icmp ult i64 %.53.i184, %.270
-  br i1 %.125.i187, label %B36.1.i188, label %B644
+  %.125.i187 = icmp ult i64 %.53.i184, %.269
+  br i1 %.125.i187, label %B36.1.i188, label %B642
 
 B36.1.i188:
   %sunkaddr445 = getelementptr i8, ptr %arg.data, i64 %spec.select
@@ -370,11 +370,11 @@ B36.1.i188:
   %.61.1.i192 = shl nuw nsw i64 %20, 7
   %.63.1.i193 = or i64 %.61.1.i192, %18
   %.69.1.i194 = icmp sgt i8 %.49.1.i190, -1
-  br i1 %.69.1.i194, label %B562.endif, label %B144.1.i195
+  br i1 %.69.1.i194, label %B560.endif, label %B144.1.i195
 
 B144.1.i195:
-  %.125.1.i196 = icmp ult i64 %.53.1.i191, %.270
-  br i1 %.125.1.i196, label %B36.2.i197, label %B644
+  %.125.1.i196 = icmp ult i64 %.53.1.i191, %.269
+  br i1 %.125.1.i196, label %B36.2.i197, label %B642
 
 B36.2.i197:
   %sunkaddr448 = getelementptr i8, ptr %arg.data, i64 %spec.select
@@ -386,11 +386,11 @@ B36.2.i197:
   %.61.2.i201 = shl nuw nsw i64 %21, 14
   %.63.2.i202 = or i64 %.61.2.i201, %.63.1.i193
   %.69.2.i203 = icmp sgt i8 %.49.2.i199, -1
-  br i1 %.69.2.i203, label %B562.endif, label %B144.2.i204
+  br i1 %.69.2.i203, label %B560.endif, label %B144.2.i204
 
 B144.2.i204:
-  %.125.2.i205 = icmp ult i64 %.53.2.i200, %.270
-  br i1 %.125.2.i205, label %B36.3.i206, label %B644
+  %.125.2.i205 = icmp ult i64 %.53.2.i200, %.269
+  br i1 %.125.2.i205, label %B36.3.i206, label %B642
 
 B36.3.i206:
   %sunkaddr451 = getelementptr i8, ptr %arg.data, i64 %spec.select
@@ -402,11 +402,11 @@ B36.3.i206:
   %.61.3.i210 = shl nuw nsw i64 %22, 21
   %.63.3.i211 = or i64 %.61.3.i210, %.63.2.i202
   %.69.3.i212 = icmp sgt i8 %.49.3.i208, -1
-  br i1 %.69.3.i212, label %B562.endif, label %B144.3.i213
+  br i1 %.69.3.i212, label %B560.endif, label %B144.3.i213
 
 B144.3.i213:
-  %.125.3.i214 = icmp ult i64 %.53.3.i209, %.270
-  br i1 %.125.3.i214, label %B36.4.i215, label %B644
+  %.125.3.i214 = icmp ult i64 %.53.3.i209, %.269
+  br i1 %.125.3.i214, label %B36.4.i215, label %B642
 
 B36.4.i215:
   %sunkaddr454 = getelementptr i8, ptr %arg.data, i64 %spec.select
@@ -414,169 +414,171 @@ B36.4.i215:
   %.49.4.i217 = load i8, ptr %sunkaddr455, align 1
   %23 = zext i8 %.49.4.i217 to i64
   %.69.4.i218 = icmp sgt i8 %.49.4.i217, -1
-  br i1 %.69.4.i218, label %B102.i219, label %B644
+  br i1 %.69.4.i218, label %B102.i219, label %B642
 
-B644:
+B642:
   store i64 5, ptr %retptr, align 8
   br label %common.ret
 
-B650:
-  %.778 = tail call i64 @llvm.smax.i64(i64 %.102.i230, i64 0)
-  %spec.select427 = add nuw nsw i64 %.778, %.53.lcssa4.i226
-  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.794, i8 0, i64 16, i1 false)
-  %.798 = call i32 @compiled_headers(ptr %.794, ptr %excinfo.6, ptr %arg.data, i64 %spec.select427, i64 %.270)
-  %sunkaddr456 = getelementptr inbounds i8, ptr %.794, i64 8
-  %.808.fca.1.load = load i64, ptr %sunkaddr456, align 8
-  %cond = icmp eq i32 %.798, 0
-  br i1 %cond, label %B672.endif, label %B672.if.if
+B648:
+  %.777 = tail call i64 @llvm.smax.i64(i64 %.102.i230, i64 0)
+  %spec.select427 = add nuw nsw i64 %.777, %.53.lcssa4.i226
+  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.793, i8 0, i64 16, i1 false)
+  %.797 = call i32 @compiled_headers(ptr %.793, ptr %excinfo.6, ptr %arg.data, i64 %spec.select427, i64 %.269)
+  %sunkaddr456 = getelementptr inbounds i8, ptr %.793, i64 8
+  %.807.fca.1.load = load i64, ptr %sunkaddr456, align 8
+  %cond = icmp eq i32 %.797, 0
+  br i1 %cond, label %B670.endif, label %B670.if.if
 
-B716:
-  store i64 %.808.fca.0.load, ptr %retptr, align 8
+B714:
+  store i64 %.807.fca.0.load, ptr %retptr, align 8
   br label %common.ret
 
-B724:
-  %.882.not = icmp eq i64 %.808.fca.1.load, %.270
-  br i1 %.882.not, label %B742, label %B736
+B722:
+  %.881.not = icmp eq i64 %.807.fca.1.load, %.269
+  br i1 %.881.not, label %B740, label %B734
 
-B736:
+B734:
   store i64 8, ptr %retptr, align 8
   br label %common.ret
 
-B742:
+B740:
   %24 = icmp ne i64 %arg.keys_required, 0
-  %.929 = icmp ne i64 %.98.i173, 0
-  %or.cond428 = and i1 %24, %.929
-  br i1 %or.cond428, label %B806, label %B770
+  %.928 = icmp ne i64 %.98.i173, 0
+  %or.cond428 = and i1 %24, %.928
+  br i1 %or.cond428, label %B804, label %B768
 
-B770:
-  %.954.not = icmp eq i64 %.455, -1
-  br i1 %.954.not, label %B924, label %B782
+B768:
+  %.953.not = icmp eq i64 %.454, -1
+  br i1 %.953.not, label %B922, label %B780
 
-B782:
-  %.962 = icmp slt i64 %.455, %arg.earliest
-  %.972 = icmp sgt i64 %.455, %arg.latest
-  %or.cond429 = select i1 %.962, i1 true, i1 %.972
-  br i1 %or.cond429, label %B806, label %B924
+B780:
+  %.961 = icmp slt i64 %.454, %arg.earliest
+  %.971 = icmp sgt i64 %.454, %arg.latest
+  %or.cond429 = select i1 %.961, i1 true, i1 %.971
+  br i1 %or.cond429, label %B804, label %B922
 
-B806:
-  %.979 = icmp slt i64 %refusals.2.0575, 100
-  br i1 %.979, label %B828, label %B900
+B804:
+  %.978 = icmp slt i64 %refusals.2.0575, 100
+  br i1 %.978, label %B826, label %B898
 
-B828:
-  %.989.idx = mul i64 %refusals.2.0575, 24
-  %.989 = getelementptr i8, ptr %arg.refused, i64 %.989.idx
-  store i64 %.102.i120, ptr %.989, align 8
-  %.995 = getelementptr i8, ptr %.989, i64 8
-  store i64 %.455, ptr %.995, align 8
+B826:
+  %.988.idx = mul i64 %refusals.2.0575, 24
+  %.988 = getelementptr i8, ptr %arg.refused, i64 %.988.idx
+  store i64 %.102.i120, ptr %.988, align 8
+  %.994 = getelementptr i8, ptr %.988, i64 8
+  store i64 %.454, ptr %.994, align 8
   %spec.select430 = zext i1 %or.cond428 to i64
-  %.1012 = getelementptr i8, ptr %.989, i64 16
-  store i64 %spec.select430, ptr %.1012, align 8
-  br label %B900
+  %.1011 = getelementptr i8, ptr %.988, i64 16
+  store i64 %spec.select430, ptr %.1011, align 8
+  br label %B898
 
-B900:
-  %.1021 = add nsw i64 %refusals.2.0575, 1
+B898:
+  %.1020 = add nsw i64 %refusals.2.0575, 1
   %not.or.cond428 = xor i1 %or.cond428, true
-  %.1040 = zext i1 %not.or.cond428 to i64
-  %spec.select431 = add nsw i64 %out_of_range.2.0576, %.1040
-  br label %B924
+  %.1039 = zext i1 %not.or.cond428 to i64
+  %spec.select431 = add nsw i64 %out_of_range.2.0576, %.1039
+  br label %B922
 
-B924:
-  %refusals.3.2 = phi i64 [ %.1021, %B900 ], [ %refusals.2.0575, %B770 ], [ %refusals.2.0575, %B782 ]
-  %out_of_range.3.2 = phi i64 [ %spec.select431, %B900 ], [ %out_of_range.2.0576, %B770 ], [ %out_of_range.2.0576, %B782 ]
-  %spec.select432 = tail call i64 @llvm.smax.i64(i64 %.455, i64 %largest.2.0574)
-  %exitcond.not = icmp eq i64 %arg.count, %.150
-  br i1 %exitcond.not, label %B944, label %B56
+B922:
+  %refusals.3.2 = phi i64 [ %.1020, %B898 ], [ %refusals.2.0575, %B768 ], [ %refusals.2.0575, %B780 ]
+  %out_of_range.3.2 = phi i64 [ %spec.select431, %B898 ], [ %out_of_range.2.0576, %B768 ], [ %out_of_range.2.0576, %B780 ]
+  %spec.select432 = tail call i64 @llvm.smax.i64(i64 %.454, i64 %largest.2.0574)
+  %exitcond.not = icmp eq i64 %arg.count, %.149
+  br i1 %exitcond.not, label %B942, label %B54
 
-B944:
-  %at.9.0.lcssa = phi i64 [ 0, %B0.endif ], [ %.270, %B924 ]
-  %largest.2.0.lcssa = phi i64 [ -1, %B0.endif ], [ %spec.select432, %B924 ]
-  %refusals.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %refusals.3.2, %B924 ]
-  %out_of_range.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %out_of_range.3.2, %B924 ]
-  %.1120.not = icmp eq i64 %at.9.0.lcssa, %arg.size
-  br i1 %.1120.not, label %B960, label %B956
+B942:
+  %at.9.0.lcssa = phi i64 [ %arg.at, %B0.endif ], [ %.269, %B922 ]
+  %largest.2.0.lcssa = phi i64 [ -1, %B0.endif ], [ %spec.select432, %B922 ]
+  %refusals.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %refusals.3.2, %B922 ]
+  %out_of_range.2.0.lcssa = phi i64 [ 0, %B0.endif ], [ %out_of_range.3.2, %B922 ]
+  %.1119.not = icmp eq i64 %at.9.0.lcssa, %arg.size
+  br i1 %.1119.not, label %B958, label %B954
 
-B956:
+B954:
   store i64 9, ptr %retptr, align 8
   br label %common.ret
 
-B960:
+B958:
   store i64 %largest.2.0.lcssa, ptr %arg.numbers, align 8
-  %.1144 = getelementptr i8, ptr %arg.numbers, i64 8
-  store i64 %refusals.2.0.lcssa, ptr %.1144, align 8
-  %.1150 = getelementptr i8, ptr %arg.numbers, i64 16
-  store i64 %out_of_range.2.0.lcssa, ptr %.1150, align 8
+  %.1143 = getelementptr i8, ptr %arg.numbers, i64 8
+  store i64 %refusals.2.0.lcssa, ptr %.1143, align 8
+  %.1149 = getelementptr i8, ptr %arg.numbers, i64 16
+  store i64 %out_of_range.2.0.lcssa, ptr %.1149, align 8
   store i64 0, ptr %retptr, align 8
   br label %common.ret
 
-B56.endif:
+B54.endif:
   %.63.lcssa5.i = phi i64 [ %.63.4.i, %B102.i ], [ %.63.3.i, %B36.3.i ], [ %.63.2.i, %B36.2.i ], [ %.63.1.i, %B36.1.i ], [ %0, %B36.i ]
   %.53.lcssa4.i = phi i64 [ %.53.4.i, %B102.i ], [ %.53.3.i, %B36.3.i ], [ %.53.2.i, %B36.2.i ], [ %.53.1.i, %B36.1.i ], [ %.53.i, %B36.i ]
   %.96.i = lshr i64 %.63.lcssa5.i, 1
   %.98.i = and i64 %.63.lcssa5.i, 1
   %.101.i = sub nsw i64 0, %.98.i
   %.102.i = xor i64 %.96.i, %.101.i
-  %.226 = icmp slt i64 %.102.i, 1
-  %.230 = sub nsw i64 %arg.size, %.53.lcssa4.i
-  %.232 = icmp sgt i64 %.102.i, %.230
-  %or.cond419 = select i1 %.226, i1 true, i1 %.232
-  br i1 %or.cond419, label %B160, label %B166
+  %.222 = icmp slt i64 %.53.lcssa4.i, 0
+  %.225 = icmp slt i64 %.102.i, 1
+  %or.cond = select i1 %.222, i1 true, i1 %.225
+  %.229 = sub nsw i64 %arg.size, %.53.lcssa4.i
+  %.231 = icmp sgt i64 %.102.i, %.229
+  %or.cond419 = select i1 %or.cond, i1 true, i1 %.231
+  br i1 %or.cond419, label %B158, label %B164
 
-B206.endif:
-  %.363 = icmp slt i64 %.338.fca.1.load, 0
-  br i1 %.363, label %B304, label %B264
+B204.endif:
+  %.362 = icmp slt i64 %.337.fca.1.load, 0
+  br i1 %.362, label %B302, label %B262
 
-B206.if.if:
+B204.if.if:
   store ptr null, ptr %excinfo, align 8
   br label %common.ret
 
-B356.endif:
+B354.endif:
   %.63.lcssa5.i115 = phi i64 [ %.63.4.i111, %B102.i109 ], [ %.63.3.i101, %B36.3.i96 ], [ %.63.2.i92, %B36.2.i87 ], [ %.63.1.i83, %B36.1.i78 ], [ %6, %B36.i71 ]
   %.53.lcssa4.i116 = phi i64 [ %.53.4.i112, %B102.i109 ], [ %.53.3.i99, %B36.3.i96 ], [ %.53.2.i90, %B36.2.i87 ], [ %.53.1.i81, %B36.1.i78 ], [ %.53.i74, %B36.i71 ]
   %.96.i117 = lshr i64 %.63.lcssa5.i115, 1
   %.98.i118 = and i64 %.63.lcssa5.i115, 1
   %.101.i119 = sub nsw i64 0, %.98.i118
   %.102.i120 = xor i64 %.96.i117, %.101.i119
-  %.516 = icmp sle i64 %.102.i120, %delta.2.0577
-  %.522 = icmp sgt i64 %.102.i120, %arg.last_delta
-  %or.cond422 = select i1 %.516, i1 true, i1 %.522
-  br i1 %or.cond422, label %B446, label %B452
+  %.515 = icmp sle i64 %.102.i120, %delta.2.0577
+  %.521 = icmp sgt i64 %.102.i120, %arg.last_delta
+  %or.cond422 = select i1 %.515, i1 true, i1 %.521
+  br i1 %or.cond422, label %B444, label %B450
 
-B452.endif:
+B450.endif:
   %.63.lcssa5.i170 = phi i64 [ %.63.4.i166, %B102.i164 ], [ %.63.3.i156, %B36.3.i151 ], [ %.63.2.i147, %B36.2.i142 ], [ %.63.1.i138, %B36.1.i133 ], [ %12, %B36.i126 ]
   %.53.lcssa4.i171 = phi i64 [ %.53.4.i167, %B102.i164 ], [ %.53.3.i154, %B36.3.i151 ], [ %.53.2.i145, %B36.2.i142 ], [ %.53.1.i136, %B36.1.i133 ], [ %.53.i129, %B36.i126 ]
   %.96.i172 = lshr i64 %.63.lcssa5.i170, 1
   %.98.i173 = and i64 %.63.lcssa5.i170, 1
   %.101.i174 = sub nsw i64 0, %.98.i173
   %.102.i175 = xor i64 %.96.i172, %.101.i174
-  %.610 = icmp slt i64 %.102.i175, -1
-  %.614 = sub nsw i64 %.270, %.53.lcssa4.i171
-  %.616 = icmp sgt i64 %.102.i175, %.614
-  %or.cond424 = select i1 %.610, i1 true, i1 %.616
-  br i1 %or.cond424, label %B534, label %B540
+  %.609 = icmp slt i64 %.102.i175, -1
+  %.613 = sub nsw i64 %.269, %.53.lcssa4.i171
+  %.615 = icmp sgt i64 %.102.i175, %.613
+  %or.cond424 = select i1 %.609, i1 true, i1 %.615
+  br i1 %or.cond424, label %B532, label %B538
 
-B562.endif:
+B560.endif:
   %.63.lcssa5.i225 = phi i64 [ %.63.4.i221, %B102.i219 ], [ %.63.3.i211, %B36.3.i206 ], [ %.63.2.i202, %B36.2.i197 ], [ %.63.1.i193, %B36.1.i188 ], [ %18, %B36.i181 ]
   %.53.lcssa4.i226 = phi i64 [ %.53.4.i222, %B102.i219 ], [ %.53.3.i209, %B36.3.i206 ], [ %.53.2.i200, %B36.2.i197 ], [ %.53.1.i191, %B36.1.i188 ], [ %.53.i184, %B36.i181 ]
   %.96.i227 = lshr i64 %.63.lcssa5.i225, 1
   %.98.i228 = and i64 %.63.lcssa5.i225, 1
   %.101.i229 = sub nsw i64 0, %.98.i228
   %.102.i230 = xor i64 %.96.i227, %.101.i229
-  %.721 = icmp slt i64 %.102.i230, -1
-  %.725 = sub nsw i64 %.270, %.53.lcssa4.i226
-  %.727 = icmp sgt i64 %.102.i230, %.725
-  %or.cond426 = select i1 %.721, i1 true, i1 %.727
-  br i1 %or.cond426, label %B644, label %B650
+  %.720 = icmp slt i64 %.102.i230, -1
+  %.724 = sub nsw i64 %.269, %.53.lcssa4.i226
+  %.726 = icmp sgt i64 %.102.i230, %.724
+  %or.cond426 = select i1 %.720, i1 true, i1 %.726
+  br i1 %or.cond426, label %B642, label %B648
 
-B672.endif:
-  %.808.fca.0.load = load i64, ptr %.794, align 8
-  %.835.not = icmp eq i64 %.808.fca.0.load, 0
-  br i1 %.835.not, label %B724, label %B716
+B670.endif:
+  %.807.fca.0.load = load i64, ptr %.793, align 8
+  %.834.not = icmp eq i64 %.807.fca.0.load, 0
+  br i1 %.834.not, label %B722, label %B714
 
-B672.if.if:
-  %.806 = icmp sgt i32 %.798, 0
-  %.799 = load ptr, ptr %excinfo.6, align 8
-  %.807 = select i1 %.806, ptr %.799, ptr undef
-  store ptr %.807, ptr %excinfo, align 8
+B670.if.if:
+  %.805 = icmp sgt i32 %.797, 0
+  %.798 = load ptr, ptr %excinfo.6, align 8
+  %.806 = select i1 %.805, ptr %.798, ptr undef
+  store ptr %.806, ptr %excinfo, align 8
   br label %common.ret
 }
 
@@ -1225,10 +1227,10 @@ B174.8:
   br i1 %exitcond.8.not, label %common.ret, label %B80
 }
 
-define i64 @check(ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, ptr %a8, ptr %a9) {
+define i64 @check(ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, ptr %a9, ptr %a10) {
   %answer = alloca i64, align 8
   store i64 0, ptr %answer, align 8
-  %status = call i32 @compiled_check(ptr %answer, ptr null, ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, ptr %a8, ptr %a9)
+  %status = call i32 @compiled_check(ptr %answer, ptr null, ptr %a0, i64 %a1, i64 %a2, i64 %a3, i64 %a4, i64 %a5, i64 %a6, i64 %a7, i64 %a8, ptr %a9, ptr %a10)
   %fault = load i64, ptr %answer, align 8
   ret i64 %fault
 }

@@ -117,6 +117,7 @@ def headers(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 def check(
     data: Bytes,
+    at: int,
     size: int,
     count: int,
     last_delta: int,
@@ -127,11 +128,11 @@ def check(
     refused: Filled,
     numbers: Filled,
 ) -> int:
-    """The first of `FAULTS` in the `count` records of `data[:size]`. Their offset deltas ascend up
-    to `last_delta`, without gaps if there are `last_delta` + 1 records. `refused` has room for
+    """The first of `FAULTS` in the `count` records of `data[at:size]`. Their offset deltas ascend
+    up to `last_delta`, without gaps if there are `last_delta` + 1 records. `refused` has room for
     `REFUSED_RECORDS_MAX` rows. As in Kafka's LogValidator, a record is refused for a missing key
     first, then for a timestamp other than -1 that is out of range."""
-    at, largest, refusals, out_of_range = 0, -1, 0, 0
+    largest, refusals, out_of_range = -1, 0, 0
     delta = -1
     for record in range(count):
         numbers[AT] = record

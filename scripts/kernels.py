@@ -35,7 +35,12 @@ KERNELS = (
     Kernel(
         ROOT / "log_format/record_kernel.py",
         (),
-        ("uint8*", *["int64"] * 7, "int64*", "int64*"),
+        ("uint8*", *["int64"] * 8, "int64*", "int64*"),
+    ),
+    Kernel(
+        ROOT / "log_format/wire/plain_produce_kernel.py",
+        (ROOT / "log_format/record_kernel.py",),
+        ("uint8*", "int64", "int64*", "int64*"),
     ),
     Kernel(
         ROOT / "log_format/json_values/json_kernel.py",

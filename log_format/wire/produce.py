@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.log_format.batch import RefusedRecord
-from bucketlog.log_format.model import TopicId
+from bucketlog.log_format.model import Buffer, TopicId
 from bucketlog.log_format.wire.frames import FrameReader, FrameWriter
 
 MIN_VERSION = 3
@@ -28,8 +28,13 @@ _RECORD_ERRORS_FROM = 8
 
 _ACKS_AND_TIMEOUT = struct.Struct(">hi")
 _RESULT = struct.Struct(">ihqq")
+_ONE_RESULT = {True: struct.Struct(">Bihqqq"), False: struct.Struct(">iihqqq")}
+"""An array of one partition, up to its log start; the key says whether the encoding is flexible."""
+_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _NO_RECORD_ERRORS = {True: b"\x01\0", False: b"\0\0\0\0\xff\xff"}
 """An empty array and a null string; the key says whether the encoding is flexible."""
+_SHORT_NAME_BYTES = 126
+"""Topics with longer names have a length of two bytes in flexible versions."""
 _TOPIC_BYTES_MIN = 2
 _PARTITION_BYTES_MIN = 5
 
@@ -153,6 +158,36 @@ def write_response(
     for _ in response_steps(writer, version, results, throttle_ms=throttle_ms):
         pass
     return writer.data
+
+
+def write_single_response(version: int, result: ProduceResult, *, throttle_ms: int = 0) -> Buffer:
+    """Encode the body as `write_response`, for one partition: most requests of many clients have
+    one."""
+    flexible = version >= FLEXIBLE_FROM
+    name = result.topic.encode() if result.topic_id is None else result.topic_id
+    if (
+        version < _LOG_START_FROM
+        or result.error_message is not None
+        or result.refused_records
+        or len(name) > _SHORT_NAME_BYTES
+    ):
+        return write_response(version, [result], throttle_ms=throttle_ms)
+    row = (
+        result.partition,
+        result.error_code,
+        result.base_offset,
+        result.log_append_time_ms,
+        result.log_start_offset,
+    )
+    errors = _NO_RECORD_ERRORS[flexible] if version >= _RECORD_ERRORS_FROM else b""
+    if not flexible:
+        head = _INT32.pack(1) + _INT16.pack(len(name))
+        return b"".join(
+            (head, name, _ONE_RESULT[False].pack(1, *row), errors, _INT32.pack(throttle_ms))
+        )
+    head = b"\x02" if result.topic_id is not None else bytes((2, len(name) + 1))
+    body = _ONE_RESULT[True].pack(2, *row)
+    return b"".join((head, name, body, errors, b"\0\0", _INT32.pack(throttle_ms), b"\0"))
 
 
 def response_steps(

@@ -17,7 +17,7 @@ from bucketlog.stateless_broker.assembly.broker_parts import BrokerParts
 from bucketlog.stateless_broker.assembly.epoch_work import EpochWork
 from bucketlog.stateless_broker.assembly.routes import make_routes
 from bucketlog.stateless_broker.epochs.joining import JoinedEpoch, Joiner, VisibleLog
-from bucketlog.stateless_broker.handlers.produce import LED_BY_OTHERS
+from bucketlog.stateless_broker.handlers.produce_outcomes import LED_BY_OTHERS
 from bucketlog.stateless_broker.health import BrokerPart
 from bucketlog.stateless_broker.network.dispatch import Dispatcher
 from bucketlog.stateless_broker.produce.unsettled import UnsettledWork, final_positions

@@ -111,7 +111,7 @@ def make_routes(
         turns=broker.turns,
     )
     transactions = log.handler(end) if settings.transactions else None
-    partition_reads = _partition_reads(broker, tier_objects)
+    partition_reads, produce = _partition_reads(broker, tier_objects), _produce_handler(broker)
     features = served_features(transactions=settings.transactions)
     return Routes(
         authorizer=broker.log.authorizer,
@@ -126,7 +126,8 @@ def make_routes(
             *shares.apis(partition_reads, list_offsets),
             *(log.apis(transactions) if transactions is not None else ()),
         ],
-        produce=_produce_handler(broker),
+        produce=produce,
+        produce_plain=produce.take_plain,
         fetch=_fetch_handler(broker, groups, partition_reads),
         features=features,
         quotas=broker.log.quotas,

@@ -32,22 +32,8 @@ from bucketlog.log_format.encryption_errors import KeyRefusedError, KeyUnavailab
 from bucketlog.log_format.errors import BucketlogError, InvalidDataError
 from bucketlog.log_format.model import TopicId
 from bucketlog.log_format.record_check import RecordRules, check_records
-from bucketlog.metadata.fold import TopicState
-from bucketlog.metadata.topic_configs import (
-    ENCRYPTION_KEY_ID,
-    HEADER_ALONE,
-    LOG_APPEND_TIME,
-    MAX_MESSAGE_BYTES,
-    MIRROR_SOURCE,
-    RECORD_VALIDATION,
-    TIMESTAMP_AFTER_MAX_MS,
-    TIMESTAMP_BEFORE_MAX_MS,
-    TIMESTAMP_TYPE,
-)
-from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.stateless_broker.handlers.recompression import (
     Compression,
-    compression_of,
     recompress,
 )
 from bucketlog.stateless_broker.handlers.validation_memory import RecompressedBytes, SharedBytes
@@ -88,66 +74,6 @@ class ValidationLimits:
     inline_bytes_max: int
     batch_records_max: int
     batch_decompressed_bytes_max: int = MAX_DECOMPRESSED_BYTES
-
-
-class TopicRules:
-    """The rules of a topic's configs for its batches. Configs are read once, not for each batch."""
-
-    __slots__ = (
-        "_after_max_ms",
-        "_are_records_checked",
-        "_before_max_ms",
-        "_keys_required",
-        "_latest",
-        "_max_bytes",
-        "batch_bytes_max",
-        "compression",
-        "encrypted_by",
-        "has_append_time",
-        "mirror_source",
-        "of_mirror",
-        "topic",
-    )
-
-    def __init__(self, topic: TopicState, defaults: TopicDefaults, max_bytes: int) -> None:
-        """`max_bytes` bounds the decompressed records of a batch."""
-        configs = topic.configs
-        self.topic = topic
-        self.batch_bytes_max = int(defaults.effective(configs, MAX_MESSAGE_BYTES))
-        self.has_append_time = defaults.effective(configs, TIMESTAMP_TYPE) == LOG_APPEND_TIME
-        self.compression = compression_of(topic, defaults)
-        self.encrypted_by = defaults.effective(configs, ENCRYPTION_KEY_ID)
-        self._keys_required = defaults.has_policy(configs, "compact")
-        self._are_records_checked = (
-            self._keys_required or defaults.effective(configs, RECORD_VALIDATION) != HEADER_ALONE
-        )
-        self._before_max_ms = int(defaults.effective(configs, TIMESTAMP_BEFORE_MAX_MS))
-        self._after_max_ms = int(defaults.effective(configs, TIMESTAMP_AFTER_MAX_MS))
-        self._max_bytes = max_bytes
-        self.mirror_source = configs.get(MIRROR_SOURCE, "")
-        self.of_mirror = RecordRules(max_bytes=max_bytes)
-        """The rules for batches that another cluster has accepted."""
-        self._latest: tuple[int, RecordRules] | None = None
-
-    def records(self, now_ms: int) -> RecordRules | None:
-        """The rules for records at `now_ms`; None: check headers only. Records of compacted topics
-        are always checked, because key compaction must read them."""
-        if not self._are_records_checked:
-            return None
-        if self._latest is None or self._latest[0] != now_ms:
-            self._latest = (now_ms, self._records(now_ms))
-        return self._latest[1]
-
-    def _records(self, now_ms: int) -> RecordRules:
-        if self.has_append_time:
-            return RecordRules(self._keys_required, max_bytes=self._max_bytes)
-        return RecordRules.of(
-            keys_required=self._keys_required,
-            now_ms=now_ms,
-            before_max_ms=self._before_max_ms,
-            after_max_ms=self._after_max_ms,
-            max_bytes=self._max_bytes,
-        )
 
 
 class UncheckedBatch(NamedTuple):
@@ -222,6 +148,11 @@ class BatchValidation:
                 on_failure=lambda _: None,  # only the client gets an error: it may be the cause
             )
         waiting.append(_Waiting(batches, done))
+
+    def accepts_at_once(self, source: object, header: BatchHeader) -> bool:
+        """Return whether a batch with valid records and this header needs no further check, and
+        overtakes no earlier batch of `source`."""
+        return source not in self._waiting and header.record_count <= self._limits.batch_records_max
 
     async def drained(self) -> None:
         """Wait until no batches are left to validate."""

@@ -7,11 +7,12 @@ from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.errors import InvalidDataError
+from bucketlog.log_format.model import Buffer
 from bucketlog.log_format.wire import produce
 from bucketlog.log_format.wire.frames import FrameWriter
 from bucketlog.stateless_broker.network.apis import RequestHeader
-from bucketlog.stateless_broker.network.dispatch import response_header
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.headers import response_header
 from bucketlog.stateless_broker.network.turns import Turns
 from bucketlog.stateless_broker.produce.intake import TIMED_OUT, BatchOutcome, TimedCall
 from bucketlog.stateless_broker.produce.refused_batches import ProducedTo, RefusedBatches
@@ -154,27 +155,33 @@ class OpenProduce:
         if self._wire.acks == 0:
             _respond_to_acks_0(answer)
             return
-        header, results = self._header, self._results(outcomes)
-        body = produce.write_response(header.api_version, results, throttle_ms=answer.throttle_ms)
+        header, throttle_ms = self._header, answer.throttle_ms
+        version: int = header.api_version
+        body: Buffer
+        if len(outcomes) == 1:
+            result = self._result(0, outcomes[0])
+            body = produce.write_single_response(version, result, throttle_ms=throttle_ms)
+        else:
+            results = self._results(outcomes)
+            body = produce.write_response(version, results, throttle_ms=throttle_ms)
         answer.send([response_header(header), body])
 
     def _results(self, outcomes: Iterable[BatchOutcome]) -> Iterator[produce.ProduceResult]:
-        for part, outcome, append_time in zip(
-            self._wire.partitions, outcomes, self._times, strict=True
-        ):
-            yield produce.ProduceResult(
-                part.topic,
-                part.partition,
-                outcome.error,
-                outcome.base_offset,
-                append_time if outcome.error is ErrorCode.none else -1,
-                self._log_start(part.topic, part.partition)
-                if outcome.error in WITH_LOG_START
-                else -1,
-                outcome.message,
-                outcome.refused_records,
-                part.topic_id,
-            )
+        return (self._result(row, outcome) for row, outcome in enumerate(outcomes))
+
+    def _result(self, row: int, outcome: BatchOutcome) -> produce.ProduceResult:
+        part = self._wire.partitions[row]
+        return produce.ProduceResult(
+            part.topic,
+            part.partition,
+            outcome.error,
+            outcome.base_offset,
+            self._times[row] if outcome.error is ErrorCode.none else -1,
+            self._log_start(part.topic, part.partition) if outcome.error in WITH_LOG_START else -1,
+            outcome.message,
+            outcome.refused_records,
+            part.topic_id,
+        )
 
     async def _respond_in_slices(
         self, sliced: SlicedWork, answer: ResponseSlot, unsettled: BatchOutcome

@@ -15,32 +15,39 @@ from bucketlog.log_format import batch as record_batch
 from bucketlog.log_format.batch import (
     BatchTooLargeError,
     InvalidBatchError,
-    InvalidTimestampError,
-    KeylessRecordsError,
-    MirroredTopicError,
-    RefusedRecord,
 )
 from bucketlog.log_format.errors import BucketlogError, InvalidDataError, UnknownTopicError
 from bucketlog.log_format.model import TopicId, TopicIdPartition, WallClock
 from bucketlog.log_format.wire import produce
-from bucketlog.log_format.wire.error_codes import ApiFamily, kafka_code
 from bucketlog.log_format.wire.frames import FrameReader
+from bucketlog.log_format.wire.plain_produce import PlainProduce
 from bucketlog.metadata.acl_bindings import AclOperation
 from bucketlog.metadata.fold import TopicState
 from bucketlog.metadata.internal_topics import INTERNAL_TOPICS
 from bucketlog.metadata.resource_configs import ResourceConfigs
 from bucketlog.metadata.sequencer.transaction_requests import BatchTransaction
-from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES, MIRROR_SOURCE
+from bucketlog.metadata.topic_configs import MAX_MESSAGE_BYTES
 from bucketlog.metadata.topic_defaults import TopicDefaults
 from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.authorization.authorizer import Access
 from bucketlog.stateless_broker.handlers.batch_validation import (
     BatchValidation,
-    TopicRules,
     UncheckedBatch,
     Verdict,
 )
 from bucketlog.stateless_broker.handlers.open_produce import OpenProduce, SlicedWork
+from bucketlog.stateless_broker.handlers.produce_outcomes import (
+    ID_NOT_AUTHORIZED,
+    INTERNAL_TOPIC,
+    LED_BY_OTHERS,
+    MIRROR_NOT_AUTHORIZED,
+    NOT_AUTHORIZED,
+    UNKNOWN_ID,
+    UNKNOWN_PARTITION,
+    mirror_error,
+    refusal_of,
+)
+from bucketlog.stateless_broker.handlers.topic_rules import TopicRules
 from bucketlog.stateless_broker.membership.membership import Membership
 from bucketlog.stateless_broker.network.apis import Request
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
@@ -60,21 +67,6 @@ SMALL_PARTITIONS = 500
 """Requests with at most about this many topics and partitions are not handled in slices."""
 STEP_PARTITIONS = 50
 """Larger requests are handled in steps of about this many topics and partitions."""
-UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)
-UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
-"""The outcome has no message, as in Kafka: the client decides how long the topic name is."""
-INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
-"""The outcome for a topic of Kafka's own. Clients do not retry its error."""
-NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
-_ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
-LED_BY_OTHERS = BatchOutcome(
-    ErrorCode.not_leader_or_follower,
-    -1,
-    "this broker is stopping or cannot write: refresh the metadata, and use the new leader",
-)
-_OF_OTHERS = BatchOutcome(
-    ErrorCode.cluster_authorization_failed, -1, "a mirror needs CLUSTER_ACTION on the cluster"
-)
 _TOPICS_KEPT = 10_000
 
 
@@ -149,6 +141,34 @@ class ProduceHandler:
         self._submit(call, request, wire, rows)
         self._start_timer(call, wire)
 
+    def take_plain(
+        self, request: Request, frame: Frame, body: PlainProduce, answer: ResponseSlot
+    ) -> bool:
+        """Commit a batch that needs no further checks. Returns False, without any effect, if
+        `__call__` must take the request."""
+        topic_id = None
+        if isinstance(body.topic, str):
+            topic = self._view.topic(body.topic)
+        else:
+            topic_id = body.topic
+            topic = self._view.topic_by_id(topic_id)
+        if (
+            topic is None
+            or not 0 <= body.partition < topic.partitions
+            or self._membership.has_handed_over
+            or not _may_write(request.access, topic.name)
+            or not self._rules_of(topic).are_kept_by(body, self._now_ms())
+            or not self._validation.accepts_at_once(request.connection, body.header)
+        ):
+            return False
+        part = produce.ProducePartitionData(topic.name, body.partition, body.records, topic_id)
+        wire = produce.ProduceRequest(None, body.acks, body.timeout_ms, [part])
+        call = OpenProduce(request.header, wire, frame, answer, self._log_start, self._refused)
+        where = TopicIdPartition(topic.topic_id, body.partition)
+        self._commit(PendingBatch(topic.name, where, body.records, body.header, call, 0))
+        self._start_timer(call, wire)
+        return True
+
     async def _take_large(
         self,
         request: Request,
@@ -201,7 +221,7 @@ class ProduceHandler:
         if wire.is_mirror and (wire.acks != ACKS_ALL or wire.transactional_id is not None):
             return BatchOutcome(ErrorCode.invalid_request, -1, "a mirror has acks=all, and no id")
         if wire.is_mirror and not access.may_on_cluster(AclOperation.CLUSTER_ACTION):
-            return _OF_OTHERS
+            return MIRROR_NOT_AUTHORIZED
         if wire.transactional_id is not None and not self._limits.transactions:
             return BatchOutcome(
                 ErrorCode.transactional_id_authorization_failed,
@@ -211,7 +231,7 @@ class ProduceHandler:
         if wire.transactional_id is not None and not access.may_id(
             AclOperation.WRITE, wire.transactional_id
         ):
-            return _ID_NOT_AUTHORIZED
+            return ID_NOT_AUTHORIZED
         if wire.transactional_id is not None and not self._is_id(wire.transactional_id):
             return BatchOutcome(
                 ErrorCode.invalid_request, -1, "the transactional id is empty or too long"
@@ -254,7 +274,7 @@ class ProduceHandler:
             except UnknownTopicError:
                 call.settle(row, self._not_found(part))
             except InvalidDataError as error:
-                call.settle(row, _refused(error))
+                call.settle(row, refusal_of(error))
         if unchecked:
             self._validation.submit(
                 request.connection,
@@ -275,7 +295,7 @@ class ProduceHandler:
         for batch, verdict in zip(batches, verdicts, strict=True):
             pending = batch.pending
             if isinstance(verdict, BucketlogError):
-                pending.settle(_refused(verdict))
+                pending.settle(refusal_of(verdict))
             elif verdict is None:
                 pending.settle(
                     BatchOutcome(ErrorCode.unknown_server_error, -1, "the batch was not checked")
@@ -311,7 +331,7 @@ class ProduceHandler:
             )
         rules = self._rules_of(topic)
         if is_mirror != bool(rules.mirror_source):
-            raise _mirror_error(part.topic, rules.mirror_source)
+            raise mirror_error(part.topic, rules.mirror_source)
         where = TopicIdPartition(topic.topic_id, part.partition)
         if is_mirror:
             placed = PendingBatch(topic.name, where, data, header, call, row, is_placed=True)
@@ -356,6 +376,11 @@ class ProduceHandler:
         return rules
 
 
+def _may_write(access: Access, topic: str) -> bool:
+    """Does not report a denied right."""
+    return access.authorizer is None or access.quiet.may_topic(AclOperation.WRITE, topic)
+
+
 def _transaction(transactional_id: str | None, version: int) -> BatchTransaction | None:
     if transactional_id is None:
         return None
@@ -364,22 +389,3 @@ def _transaction(transactional_id: str | None, version: int) -> BatchTransaction
         2 if version >= produce.TRANSACTION_VERSION_2_FROM else 1,
         version >= produce.ABORTABLE_KNOWN_FROM,
     )
-
-
-def _mirror_error(topic: str, source: str) -> MirroredTopicError:
-    if source:
-        return MirroredTopicError(
-            f"topic {topic!r} is a mirror ({MIRROR_SOURCE}={source}): producers may write after "
-            "the cut-over (`bucketlog mirror`), which deletes this config"
-        )
-    return MirroredTopicError(
-        f"topic {topic!r} is not a mirror: its config {MIRROR_SOURCE} is not set"
-    )
-
-
-def _refused(error: BucketlogError) -> BatchOutcome:
-    """The outcome of a rejected batch, with the rejected records if they are known (KIP-467)."""
-    records: tuple[RefusedRecord, ...] = ()
-    if isinstance(error, KeylessRecordsError | InvalidTimestampError):
-        records = error.refused
-    return BatchOutcome(kafka_code(error, ApiFamily.PRODUCE), -1, error.message, records)

@@ -11,6 +11,7 @@ from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.api_messages import ApiMessages, RequestT, ResponseT
 from bucketlog.log_format.wire.frames import FrameReader
+from bucketlog.log_format.wire.plain_produce import PlainProduce
 from bucketlog.metadata.fact_model import PRINCIPAL_CHARS_MAX
 from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
 from bucketlog.stateless_broker.authorization.needs import Needs
@@ -109,6 +110,10 @@ class Api(Generic[RequestT, ResponseT]):
 
 ProduceHandler = Callable[[Request, Frame, FrameReader, ResponseSlot], None]
 """The reader is at the body. The handler releases the frame, even if it raises."""
+PlainProduceHandler = Callable[[Request, Frame, PlainProduce, ResponseSlot], bool]
+"""Takes a request whose batch is valid. Returns False, without any effect, if the rules of the
+topic need further checks, or if the batch will be refused: a `ProduceHandler` then takes the
+request."""
 FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
 PRODUCE_ORDER = Ordering(
     reads=State.TOPICS | State.CONFIGS | State.TRANSACTIONS, changes=State.RECORDS
@@ -129,5 +134,7 @@ class Routes:
     features: Mapping[str, int] = field(default_factory=dict)
     """The levels of the features that clients ask for (KIP-584)."""
     quotas: Quotas | None = None
+    produce_plain: PlainProduceHandler | None = None
+    """None: `produce` takes all Produce requests."""
     advertised: Collection[ApiKey] = ()
     """APIs that another dispatcher serves once the tenant of the connection is known."""

@@ -17,7 +17,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.model import Buffer
-from bucketlog.log_format.wire import fetch, produce
+from bucketlog.log_format.wire import fetch
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.log_format.wire.api_messages import RequestT, ResponseT
 from bucketlog.log_format.wire.frames import FrameReader, MalformedRequestError
@@ -25,8 +25,9 @@ from bucketlog.log_format.wire.messages.api_versions import (
     API_VERSIONS,
     ApiVersionsRequest,
 )
+from bucketlog.log_format.wire.plain_produce import PlainProduce, PlainProduceScanner
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
-from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
+from bucketlog.stateless_broker.authorization.authorizer import UNRESTRICTED, Access, Authorizer
 from bucketlog.stateless_broker.authorization.needs import NOTHING, is_denied
 from bucketlog.stateless_broker.network.answer_memory import (
     SMALL_ANSWER_BYTES,
@@ -38,6 +39,7 @@ from bucketlog.stateless_broker.network.apis import (
     PRODUCE_ORDER,
     Api,
     FetchHandler,
+    PlainProduceHandler,
     ProduceHandler,
     Request,
     RequestHeader,
@@ -47,11 +49,11 @@ from bucketlog.stateless_broker.network.apis import (
 from bucketlog.stateless_broker.network.audit import AuditLog
 from bucketlog.stateless_broker.network.connection import Connection
 from bucketlog.stateless_broker.network.exchange import Frame, ResponseSlot
+from bucketlog.stateless_broker.network.headers import is_flexible, response_header
 from bucketlog.stateless_broker.network.loop_share import LoopShare
 from bucketlog.stateless_broker.network.memory_budget import MemoryBudget
 from bucketlog.stateless_broker.network.message_reader import read_message
 from bucketlog.stateless_broker.network.messages import (
-    is_flexible,
     throttled_body,
     throttled_response,
     write_message,
@@ -71,7 +73,8 @@ from bucketlog.stateless_broker.supervision import Supervisor
 logger = logging.getLogger(__name__)
 
 INLINE_REQUEST_BYTES = 16 * 1024
-"""Larger requests other than Produce are decoded in a thread."""
+"""Larger requests other than Produce are decoded in a thread. Larger Produce requests are not
+scanned as plain ones."""
 LOGIN_KEYS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """The APIs of logins. As in Kafka, logins do not count in quotas, because the client is not
 known."""
@@ -93,6 +96,7 @@ class Dispatcher:
         """Counts the time of requests; None: nobody else needs turns on the event loop."""
         self._own_versions: OwnVersions
         self._produce_handler: ProduceHandler
+        self._plain_handler: PlainProduceHandler | None
         self._fetch_handler: FetchHandler
         self._authorizer: Authorizer | None
         self._quotas: Quotas | None
@@ -101,6 +105,7 @@ class Dispatcher:
         self._no_memory = uncounted()
         """Responses to Produce are not counted."""
         self._request_items_max = request_items_max
+        self._scanner = PlainProduceScanner(request_bytes_max=INLINE_REQUEST_BYTES)
         self._encoding = asyncio.Semaphore(1)
         """Lets only one thread encode a long response at a time, because threads share a core."""
         self._decoding = asyncio.Semaphore(1)
@@ -117,14 +122,14 @@ class Dispatcher:
         self._places = places(orderings.items())
         self._own_versions = OwnVersions(self.versions.values(), routes.features)
         self._produce_handler = routes.produce
+        self._plain_handler = routes.produce_plain
         self._fetch_handler = routes.fetch
         self._authorizer = routes.authorizer
         self._quotas = routes.quotas
 
     def handle(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         """Take one request. Raises `MalformedRequestError`: the connection then ends."""
-        view = memoryview(frame.data)
-        number, version, correlation_id = _HEADER.unpack_from(view)
+        number, version, correlation_id = _HEADER.unpack_from(frame.data)
         if connection.login is not None:
             problem = connection.login.problem(number)
             if problem is not None:
@@ -140,14 +145,14 @@ class Dispatcher:
                 raise MalformedRequestError(f"{key.message_name} {version} is not supported")
             answer.send(self._own_versions.unsupported(correlation_id))
             return
-        reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
-        try:
-            client_id = reader.nullable_string() or ""
-            reader.flexible = _is_flexible(key, version)
-            reader.tags()
-        except MalformedRequestError:
-            frame.release()
-            raise
+        body: FrameReader | PlainProduce
+        plain = None
+        if key is ApiKey.PRODUCE and self._plain_handler is not None:
+            plain = self._scanner.scan(frame.data)
+        if plain is None:
+            client_id, body = self._read_header(key, version, frame)
+        else:
+            client_id, body = plain.client_id, plain
         header = RequestHeader(key, version, correlation_id, client_id)
         answer.client_id, answer.correlation_id = client_id, correlation_id
         place = self._places[number]
@@ -158,7 +163,20 @@ class Dispatcher:
             return
         if place.is_change:
             answer.begin_change()
-        self._take(connection, frame, answer, header, reader)
+        self._take(connection, frame, answer, header, body)
+
+    def _read_header(self, key: ApiKey, version: int, frame: Frame) -> tuple[str, FrameReader]:
+        """The client id, and a reader at the body. Raises `MalformedRequestError`."""
+        view = memoryview(frame.data)
+        reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
+        try:
+            client_id = reader.nullable_string() or ""
+            reader.flexible = is_flexible(key, version)
+            reader.tags()
+        except MalformedRequestError:
+            frame.release()
+            raise
+        return client_id, reader
 
     def _begin_later(self, connection: Connection, frame: Frame, answer: ResponseSlot) -> None:
         """Take a request that has waited for earlier changes."""
@@ -174,9 +192,10 @@ class Dispatcher:
         frame: Frame,
         answer: ResponseSlot,
         header: RequestHeader,
-        reader: FrameReader,
+        body: FrameReader | PlainProduce,
     ) -> None:
-        """Take a request with the reader at its body. Raises `MalformedRequestError`."""
+        """Take a request: a plain one that is decoded, or one with the reader at its body. Raises
+        `MalformedRequestError`."""
         key = header.api_key
         access = self._access(connection, header)
         limits = work = None
@@ -189,29 +208,47 @@ class Dispatcher:
             request = Request(header, connection, access, self._no_memory, limits, work)
             if limits is not None:
                 connection.mute(limits.produced(frame.size_bytes))
-            self._produce_handler(request, frame, reader, answer)
+            self._take_produce(request, frame, body, answer)
             if work is not None:
                 request.throttle_ms()
             return
+        assert isinstance(body, FrameReader)
         lease = AnswerLease(self._answers, connection.payer)
         request = Request(header, connection, access, lease, limits, work, self.audit)
         if frame.size_bytes > INLINE_REQUEST_BYTES:
             answer.hold_back_later_requests()
             self._supervisor.spawn(
-                self._start_large(request, frame, reader.at, answer),
+                self._start_large(request, frame, body.at, answer),
                 key.message_name,
                 on_failure=lambda error: answer.close(f"{key.message_name} failed: {error!r}"),
             ).add_done_callback(lambda _: frame.release())  # if cancelled before it began
             return
         try:
-            message = self._decoded(header, frame, reader.at)
+            message = self._decoded(header, frame, body.at)
         finally:
             frame.release()
         self._start(request, message, answer)
 
+    def _take_produce(
+        self,
+        request: Request,
+        frame: Frame,
+        body: FrameReader | PlainProduce,
+        answer: ResponseSlot,
+    ) -> None:
+        if isinstance(body, PlainProduce):
+            assert self._plain_handler is not None
+            if self._plain_handler(request, frame, body, answer):
+                return
+            key, version = request.header.api_key, request.header.api_version
+            _, body = self._read_header(key, version, frame)
+        self._produce_handler(request, frame, body, answer)
+
     def _access(self, connection: Connection, header: RequestHeader) -> Access:
+        if self._authorizer is None:
+            return UNRESTRICTED
         report = None
-        if self._authorizer is not None and self.audit is not None:
+        if self.audit is not None:
             report = partial(self.audit.denied, connection, header)
         return Access.of(connection.principal, connection.host, self._authorizer, report)
 
@@ -356,14 +393,3 @@ class Dispatcher:
             names = message.client_software_name, message.client_software_version
             request.connection.shook_hands(*names)
         return WrittenResponse(body, (error,))
-
-
-def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:
-    """Version 1 (with tagged fields) for flexible responses, version 0 for all others."""
-    correlation = struct.pack(">i", header.correlation_id)
-    flexible = _is_flexible(header.api_key, header.api_version)
-    return correlation + b"\0" if flexible and may_have_tags else correlation
-
-
-def _is_flexible(key: ApiKey, version: int) -> bool:
-    return version >= produce.FLEXIBLE_FROM if key is ApiKey.PRODUCE else is_flexible(key, version)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from bucketlog.log_format import record_check
 from bucketlog.log_format.errors import ConfigurationError
+from bucketlog.log_format.wire import plain_produce
 from bucketlog.stateless_broker.assembly.tenant_plan import load_tenants
 from bucketlog.stateless_broker.assembly.tokens import verification_keys
 from bucketlog.stateless_broker.authentication.verification_keys import VerificationKeys
@@ -99,7 +100,7 @@ class Broker:
         """Waits for Redis and the bucket. After a `BucketlogError`, `stop` ends all that runs."""
         settings = self._settings
         check_console(settings)
-        warm = asyncio.create_task(asyncio.to_thread(record_check.warm_up))
+        warm = asyncio.create_task(asyncio.to_thread(_compile_kernels))
         ports = await self._bind_all()
         self._hosting = hosting = await self._open_logs()
         if settings.console:
@@ -278,6 +279,11 @@ class Broker:
             listening.close()
         if self._audit is not None:
             self._audit.close()
+
+
+def _compile_kernels() -> None:
+    record_check.warm_up()
+    plain_produce.warm_up()
 
 
 async def _watch_open_files() -> None:

@@ -78,7 +78,7 @@ def checked_by(
 ) -> tuple[int, list[int]]:
     numbers = (ctypes.c_int64 * record_kernel.NUMBERS)()
     refused = (ctypes.c_int64 * 300)()
-    fault = check(data, size, count, last_delta, base, 1, -1000, 1000, refused, numbers)
+    fault = check(data, 0, size, count, last_delta, base, 1, -1000, 1000, refused, numbers)
     return fault, [*numbers[: record_kernel.AT + 1], *refused]
 
 

@@ -23,7 +23,7 @@ from bucketlog.stateless_broker.handlers.topic_changes import ChangeTerms, Topic
 from bucketlog.stateless_broker.handlers.topics import TopicsHandler
 from bucketlog.stateless_broker.network.apis import Request, RequestHeader
 from bucketlog.stateless_broker.network.connection import Connection
-from bucketlog.stateless_broker.network.dispatch import response_header
+from bucketlog.stateless_broker.network.headers import response_header
 from bucketlog.stateless_broker.network.turns import Turns
 from tests.rigs.access import EVERYTHING
 from tests.rigs.wire_client import decode_response

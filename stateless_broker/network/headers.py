@@ -1,0 +1,23 @@
+"""The headers of responses, and which versions have tagged fields in headers (KIP-482)."""
+
+import struct
+
+from bucketlog.log_format.wire import produce
+from bucketlog.log_format.wire.api_keys import ApiKey
+from bucketlog.stateless_broker.network import messages
+from bucketlog.stateless_broker.network.apis import RequestHeader
+
+_CORRELATION_ID = struct.Struct(">i")
+
+
+def response_header(header: RequestHeader, may_have_tags: bool = True) -> bytes:
+    """Version 1 (with tagged fields) for flexible responses, version 0 for all others."""
+    correlation = _CORRELATION_ID.pack(header.correlation_id)
+    flexible = is_flexible(header.api_key, header.api_version)
+    return correlation + b"\0" if flexible and may_have_tags else correlation
+
+
+def is_flexible(key: ApiKey, version: int) -> bool:
+    if key is ApiKey.PRODUCE:
+        return version >= produce.FLEXIBLE_FROM
+    return messages.is_flexible(key, version)
