@@ -5,6 +5,7 @@ about 0.2 seconds.
 """
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ class MachineCode(NamedTuple):
 
     address: int
     engine: Any
+
+
+def is_compiled() -> bool:
+    """Return whether kernels run as machine code here, or as Python because llvmlite is missing."""
+    return importlib.util.find_spec("llvmlite") is not None
 
 
 def machine_code(

@@ -108,8 +108,10 @@ add_examples(app)
 def _show_version(wanted: bool) -> None:
     if wanted:
         from bucketlog import __version__
+        from bucketlog.log_format.machine_code import is_compiled
 
         say(__version__)
+        say(f"compiled code: {'yes' if is_compiled() else 'no, install bucketlog[broker] for it'}")
         raise typer.Exit(EXIT_OK)
 
 
@@ -129,7 +131,7 @@ def root(
             callback=_show_version,
             is_eager=True,
             allow_from_autoenv=False,
-            help="Show the version.",
+            help="Show the version, and whether compiled code is in use.",
         ),
     ] = False,
 ) -> None:

@@ -23,7 +23,7 @@ class Reads(list[list[VisibleSegment]]):
 
     def __init__(self, rig: Rig) -> None:
         self._read: Any = rig.sequencer.read_visible
-        rig.sequencer.read_visible = self._note  # type: ignore[method-assign]
+        rig.sequencer.read_visible = self._note  # type: ignore[method-assign]  # to count the reads
 
     async def _note(self, *given: Any, **named: Any) -> list[VisibleSegment]:
         found: list[VisibleSegment] = await self._read(*given, **named)
