@@ -1,6 +1,7 @@
 """The compiled scan of plain Produce requests agrees with the decoder and the checks in Python."""
 
 import ctypes
+import mmap
 import struct
 from random import Random
 from uuid import UUID
@@ -70,7 +71,7 @@ def by_python(frame: bytearray) -> PlainProduce:
     )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(
     VERSIONS,
     st.integers(0, 2**32),
@@ -106,7 +107,7 @@ def changed(random: Random, frame: bytearray) -> bytearray:
     return found
 
 
-@settings(max_examples=6000, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(VERSIONS, st.integers(0, 2**32), st.booleans())
 def test_nothing_else_is_accepted(version: int, seed: int, has_mutated_records: bool) -> None:
     random = Random(seed)
@@ -120,7 +121,7 @@ def test_nothing_else_is_accepted(version: int, seed: int, has_mutated_records: 
         assert found == by_python(frame)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(VERSIONS, st.integers(0, 2**32), st.booleans())
 def test_the_compiled_kernel_is_its_source(version: int, seed: int, is_changed: bool) -> None:
     random = Random(seed)
@@ -158,6 +159,41 @@ def test_the_response_of_one_partition_is_encoded_alike(
     result = produce.ProduceResult(topic, *outcome, *log, message, (), topic_id)
     found = produce.write_single_response(version, result, throttle_ms=throttle_ms)
     assert found == produce.write_response(version, [result], throttle_ms=throttle_ms)
+
+
+class GuardedMemory:
+    """Memory whose next byte is not readable: a read beyond the end kills the process."""
+
+    def __init__(self) -> None:
+        self._pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        self._end = ctypes.addressof(ctypes.c_ubyte.from_buffer(self._pages)) + mmap.PAGESIZE
+        no_access = ctypes.CDLL(None).mprotect
+        no_access.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+        assert no_access(self._end, mmap.PAGESIZE, 0) == 0
+
+    def holding(self, data: bytearray) -> int:
+        """The address of a copy that ends where the readable memory ends."""
+        start = self._end - len(data)
+        ctypes.memmove(start, bytes(data), len(data))
+        return start
+
+
+@settings(max_examples=2000, deadline=None)
+@given(VERSIONS, st.integers(0, 2**32), st.booleans())
+def test_no_byte_behind_the_request_is_read(version: int, seed: int, is_cut: bool) -> None:
+    random = Random(seed)
+    frame = changed(random, request(version, plain_batch(random, random.randrange(1, 4))))
+    if is_cut:
+        del frame[random.randrange(len(frame) + 1) :]
+    compiled = plain_produce._compiled()
+    assert compiled is not None
+    numbers = (ctypes.c_int64 * plain_produce_kernel.SCANNED)()
+    refused = (ctypes.c_int64 * 300)()
+    frame = frame[: mmap.PAGESIZE]
+    compiled.scan(GUARDED.holding(frame), len(frame), refused, numbers)
+
+
+GUARDED = GuardedMemory()
 
 
 def test_long_requests_are_not_scanned() -> None:
