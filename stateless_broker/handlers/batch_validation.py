@@ -152,7 +152,12 @@ class BatchValidation:
     def accepts_at_once(self, source: object, header: BatchHeader) -> bool:
         """Return whether a batch with valid records and this header needs no further check, and
         overtakes no earlier batch of `source`."""
-        return source not in self._waiting and header.record_count <= self._limits.batch_records_max
+        limits = self._limits
+        return (
+            source not in self._waiting
+            and header.record_count <= limits.batch_records_max
+            and header.size_bytes <= limits.inline_bytes_max
+        )
 
     async def drained(self) -> None:
         """Wait until no batches are left to validate."""

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from bucketlog.log_format.batch import Codec, read_header
+from bucketlog.log_format.batch import Codec
 from bucketlog.log_format.compression import compress
 from bucketlog.log_format.wire.api_keys import ApiKey
 from bucketlog.stateless_broker.network.apis import PlainProduceHandler
@@ -102,12 +102,3 @@ async def test_a_broker_that_has_handed_over_refuses_it(rig: Rig, taken: Taken) 
     rig.membership.has_handed_over = True
     assert (await sent(rig))[0] is ErrorCode.not_leader_or_follower
     assert taken == [LEFT]
-
-
-async def test_it_does_not_overtake_a_batch_in_validation(
-    rig: Rig, taken: Taken, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    validation = rig.node.parts.validation
-    assert validation.accepts_at_once(rig.client, read_header(PLAIN))
-    monkeypatch.setitem(validation._waiting, rig.client, None)
-    assert not validation.accepts_at_once(rig.client, read_header(PLAIN))

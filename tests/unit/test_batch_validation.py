@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from bucketlog.log_format.batch import BatchHeader, Codec, InvalidBatchError, read_header
+from bucketlog.log_format.batch import (
+    LENGTH_OVERHEAD,
+    BatchHeader,
+    Codec,
+    InvalidBatchError,
+    read_header,
+)
 from bucketlog.log_format.compression import compress
 from bucketlog.log_format.model import TopicId, TopicIdPartition
 from bucketlog.log_format.record_check import RecordRules, check_records
@@ -190,3 +196,26 @@ async def test_a_refusal_does_not_keep_what_was_decompressed(validation: BatchVa
     (error,) = refused
     assert isinstance(error, InvalidBatchError)
     assert (error.__traceback__, error.__cause__, error.__context__) == (None, None, None)
+
+
+async def test_small_batches_are_accepted_at_once(validation: BatchValidation) -> None:
+    small = read_header(SMALL)
+    assert validation.accepts_at_once("a", small)
+    most = LIMITS.batch_records_max
+    assert validation.accepts_at_once("a", small._replace(record_count=most))
+    assert not validation.accepts_at_once("a", small._replace(record_count=most + 1))
+    length = LIMITS.inline_bytes_max - LENGTH_OVERHEAD
+    assert validation.accepts_at_once("a", small._replace(batch_length=length))
+    assert not validation.accepts_at_once("a", small._replace(batch_length=length + 1))
+
+
+async def test_a_batch_behind_one_in_validation_is_not_accepted_at_once(
+    validation: BatchValidation,
+) -> None:
+    verdicts: list[Verdict] = []
+    validation.submit("a", [unchecked(PACKED)], verdicts.extend)
+    assert not validation.accepts_at_once("a", read_header(SMALL))
+    assert validation.accepts_at_once("b", read_header(SMALL))
+    await validation.drained()
+    assert validation.accepts_at_once("a", read_header(SMALL))
+    assert len(verdicts) == 1
