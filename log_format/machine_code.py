@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _OPTIMISED, _QUICK = 2, 0
-"""Levels of code generation. The files are optimised already, apart from the processor's code."""
+"""Optimisation levels of code generation. The files are already optimised, apart from the
+processor's code."""
 
 
 class MachineCode(NamedTuple):
@@ -24,7 +25,7 @@ class MachineCode(NamedTuple):
 
 
 def is_compiled() -> bool:
-    """Return whether kernels run as machine code here, or as Python because llvmlite is missing."""
+    """Return whether kernels run as machine code: True if llvmlite is installed."""
     return importlib.util.find_spec("llvmlite") is not None
 
 
@@ -32,7 +33,7 @@ def machine_code(
     source: "Traversable", entry: str, *, compiles_quickly: bool = False
 ) -> MachineCode | None:
     """Compile the function `entry` of `source`. Returns None if llvmlite is not installed. With
-    `compiles_quickly`, this takes a fifth of the time, and the code is slower in long loops."""
+    `compiles_quickly`, LLVM takes a fifth of the time, but the code is slower in long loops."""
     try:
         llvm: Any = importlib.import_module("llvmlite.binding")
     except ImportError:

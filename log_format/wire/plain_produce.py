@@ -1,12 +1,13 @@
 """Decodes and checks plain Produce requests in one call of compiled code.
 
 Many clients send one small batch in each request. The hand-written decoder and the checks of
-batches and records take many calls of Python for it. `plain_produce_kernel` says which requests are
-plain, and makes one pass over their bytes. All other requests, and all requests without llvmlite,
-are for `produce`, `batch` and `record_check`.
+batches and records make many Python calls for such a request. `plain_produce_kernel` says which
+requests are plain, and makes one pass over their bytes. `produce`, `batch` and `record_check`
+decode and check all other requests, and all requests without llvmlite.
 
-Invariant: these three would accept every request that `PlainProduceScanner` accepts, and would
-decode it to the same values, apart from the rules of its topic. A test compares them.
+Invariant: these three modules would accept every request that `PlainProduceScanner` accepts, and
+would decode the same values. The rules of the topic are checked elsewhere. A test compares the
+scanner with these modules.
 """
 
 import ctypes
@@ -25,8 +26,8 @@ from bucketlog.log_format.wire.produce import TOPIC_IDS_FROM
 
 
 class PlainProduce(NamedTuple):
-    """A Produce request with one valid batch. `topic` is the name of its topic, or, from version 13
-    on, its id. `acks` is 1 or -1. `records` is a view of the frame."""
+    """A Produce request with one valid batch. `topic` is the topic's name, or the topic's id from
+    version 13 on. `acks` is 1 or -1. `records` is a view of the batch in the frame."""
 
     client_id: str
     acks: int
@@ -38,25 +39,26 @@ class PlainProduce(NamedTuple):
 
 
 class _Compiled(NamedTuple):
-    """`scan` is valid only during the lifetime of `engine`, which owns the code. It keeps the GIL:
-    for a small request, releasing the GIL costs more than the scan."""
+    """`scan` is valid only during the lifetime of `engine`, which owns the code. The call keeps
+    the GIL, because releasing the GIL takes longer than the scan of a small request."""
 
     scan: Callable[..., int]
     engine: Any
 
 
 class PlainProduceScanner:
-    """Use it in one thread: calls share memory for results."""
+    """Finds and decodes plain requests. Use a scanner in one thread, because calls share memory for
+    results."""
 
     def __init__(self, *, request_bytes_max: int) -> None:
-        """Longer requests are not plain."""
+        """Requests longer than `request_bytes_max` bytes are not plain."""
         self._bytes_max = request_bytes_max
         self._numbers = (ctypes.c_int64 * SCANNED)()
         self._refused = (ctypes.c_int64 * (REFUSED_RECORDS_MAX * REFUSED_COLUMNS))()
 
     def scan(self, frame: bytearray) -> PlainProduce | None:
-        """Decode a request of a served version, with its header. Returns None if the request is not
-        plain, or not valid."""
+        """Decode `frame`: a request of a served version, with its header. Returns None if the
+        request is not plain or not valid, or if llvmlite is not installed."""
         size, compiled = len(frame), _compiled()
         if size > self._bytes_max or compiled is None:
             return None
@@ -95,13 +97,14 @@ class PlainProduceScanner:
 
 
 def warm_up() -> bool:
-    """Compile the kernel if llvmlite is installed. Call this before a broker listens."""
+    """Compile the kernel. Returns False if llvmlite is not installed. Call this before a broker
+    listens."""
     return _compiled() is not None
 
 
 @cache
 def _compiled() -> _Compiled | None:
-    """Compile the kernel. Returns None without llvmlite."""
+    """Compile the kernel. Returns None if llvmlite is not installed."""
     source = files(__package__).joinpath("plain_produce_kernel.ll")
     code = machine_code(source, plain_produce_kernel.scan.__name__, compiles_quickly=True)
     if code is None:

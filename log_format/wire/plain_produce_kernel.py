@@ -1,9 +1,9 @@
 """Decodes and checks a plain Produce request: the source of `plain_produce_kernel.ll`.
 
-A plain request has one batch, for one partition, outside of a transaction, with a response. The
-batch is uncompressed, and its records are valid. `scan` does not say what is wrong with any other
-request: `frames`, `produce`, `batch` and `record_check` decode and check it again. The rules for
-this code are those of `record_kernel`. Invariant: every read is bounded by `size`.
+A plain request has one batch for one partition, outside of a transaction, and expects a response.
+The batch is uncompressed, and its records are valid. `scan` does not say what is wrong with other
+requests: `frames`, `produce`, `batch` and `record_check` decode and check these requests again.
+The rules for this code are those of `record_kernel`. Invariant: every read is bounded by `size`.
 """
 
 from bucketlog.log_format.record_kernel import Bytes, Filled, check
@@ -21,7 +21,7 @@ from bucketlog.log_format.record_kernel import Bytes, Filled, check
     RECORDS_AT,
     RECORDS_END,
 ) = range(4, 15)
-"""Indexes of `scan`'s `numbers`. Those before are the numbers of `record_kernel.check`."""
+"""Indexes of `scan`'s `numbers`. `record_kernel.check` uses the indexes below `VERSION`."""
 (
     BASE_OFFSET,
     BATCH_LENGTH,
@@ -38,13 +38,13 @@ from bucketlog.log_format.record_kernel import Bytes, Filled, check
     RECORD_COUNT,
     SCANNED,
 ) = range(15, 29)
-"""The further indexes are those of the batch header, in the order of its fields."""
+"""Indexes of the batch header's fields, in their order. `SCANNED` is the count of all numbers."""
 
 _HEADER_BYTES = 61
 _CLIENT_ID_FROM = 10
 _FLEXIBLE_FROM_VERSION, _TOPIC_IDS_FROM_VERSION = 9, 13
 _FIXED_BYTES = 24
-"""Bytes of the shortest request behind the client id and before the records."""
+"""Bytes between the client id and the records of the shortest request."""
 _MIN_TIMESTAMP, _MAX_TIMESTAMP = 0, 2**63 - 1
 
 
@@ -68,8 +68,8 @@ def int64(data: Bytes, at: int) -> int:
 
 
 def small_uvarint(data: Bytes, at: int, end: int) -> tuple[int, int]:
-    """The number at `at`, in one to three bytes, and its end; the end is -1 if there is no such
-    number before `end`."""
+    """The number at `at`, in one to three bytes, and its end; the end is -1 if `data[at:end]` does
+    not begin with such a number."""
     value = shift = 0
     while at < end and shift < 21:
         byte = data[at] & 0xFF
@@ -108,7 +108,7 @@ def has_plain_header(data: Bytes, at: int, size: int, numbers: Filled) -> bool:
 
 def body(data: Bytes, at: int, size: int, version: int, numbers: Filled) -> int:
     """Fill in the numbers of the request's body, which begins at `at` and has at least
-    `_FIXED_BYTES`. Returns the number of bytes of the records; -1 if the request is not plain."""
+    `_FIXED_BYTES`. Returns the size of the records in bytes; -1 if the request is not plain."""
     flexible = version >= _FLEXIBLE_FROM_VERSION
     if flexible:
         if data[at] != 0 or data[at + 1] != 0:  # tagged fields of the header, transactional id
@@ -174,8 +174,8 @@ def body(data: Bytes, at: int, size: int, version: int, numbers: Filled) -> int:
 def scan(data: Bytes, size: int, refused: Filled, numbers: Filled) -> int:
     """Return 1 if `data[:size]` is a plain Produce request, else 0. `numbers` has room for
     `SCANNED` numbers, and `refused` is as in `check`. The data begin with the request header. The
-    CRC, and the versions below 3 and above 13, are not checked. Timestamps are -1 or not negative,
-    and the header has the largest."""
+    version must be 3 to 13. `scan` checks neither the version nor the CRC. Timestamps of a plain
+    request are -1 or not negative, and the batch header has the largest timestamp."""
     if size < _CLIENT_ID_FROM or int16(data, 0) != 0:
         return 0
     version = int16(data, 2)

@@ -34,7 +34,7 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _NO_RECORD_ERRORS = {True: b"\x01\0", False: b"\0\0\0\0\xff\xff"}
 """An empty array and a null string; the key says whether the encoding is flexible."""
 _SHORT_NAME_BYTES = 126
-"""Topics with longer names have a length of two bytes in flexible versions."""
+"""The length of a longer topic name takes two bytes in flexible versions."""
 _TOPIC_BYTES_MIN = 2
 _PARTITION_BYTES_MIN = 5
 
@@ -161,8 +161,8 @@ def write_response(
 
 
 def write_single_response(version: int, result: ProduceResult, *, throttle_ms: int = 0) -> Buffer:
-    """Encode the body as `write_response`, for one partition: most requests of many clients have
-    one."""
+    """Encode the body for one partition, with the same bytes as `write_response`. Most requests of
+    many clients have one partition."""
     flexible = version >= FLEXIBLE_FROM
     name = result.topic.encode() if result.topic_id is None else result.topic_id
     if (

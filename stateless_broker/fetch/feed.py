@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 PAUSE_S = 0.2
 OWN_ENTRIES_PAUSE_S = 0.02
-"""Pause after a read of the stream that returned only this broker's own segments."""
+"""The longest pause after a read of the stream that returned only this broker's own segments."""
 
 
 class ViewAge:
@@ -97,7 +97,7 @@ class ViewFeed:
         """The highest number that the view knows in this epoch."""
         self._advanced = asyncio.Event()
         self._is_awaited = asyncio.Event()
-        """Set while somebody waits for an entry of the stream."""
+        """Set if the view needs an entry of the stream. The pause then ends."""
         self._is_silent = False
         """The sequencer was asked last without an answer."""
 
@@ -157,7 +157,8 @@ class ViewFeed:
                 await self._pause_until_awaited()
 
     async def _pause_until_awaited(self) -> None:
-        """Let own segments gather in the stream: this broker reads all of them, but needs none."""
+        """Let this broker's own segments gather in the stream. The broker reads all of these
+        segments, but needs none."""
         self._is_awaited.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(OWN_ENTRIES_PAUSE_S):
@@ -187,7 +188,7 @@ class ViewFeed:
 
     def _is_own(self, entry: VisibleSegment) -> bool:
         """Return whether the answer of `publish` advances the view by this entry, or has already
-        done it."""
+        done so."""
         return self._shows(entry) or self._committer.shown(entry.segment) is not None
 
     def _lags_behind(self, entry: VisibleSegment) -> bool:

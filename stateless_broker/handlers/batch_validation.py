@@ -150,8 +150,8 @@ class BatchValidation:
         waiting.append(_Waiting(batches, done))
 
     def accepts_at_once(self, source: object, header: BatchHeader) -> bool:
-        """Return whether a batch with valid records and this header needs no further check, and
-        overtakes no earlier batch of `source`."""
+        """Return whether a batch with valid records and this header needs no further checks, and
+        would overtake no earlier batch of the connection `source`."""
         limits = self._limits
         return (
             source not in self._waiting

@@ -377,7 +377,7 @@ class ProduceHandler:
 
 
 def _may_write(access: Access, topic: str) -> bool:
-    """Does not report a denied right."""
+    """Return whether the client may write to the topic. A denied right is not reported."""
     return access.authorizer is None or access.quiet.may_topic(AclOperation.WRITE, topic)
 
 

@@ -17,7 +17,7 @@ UNKNOWN_ID = BatchOutcome(ErrorCode.unknown_topic_id, -1)
 UNKNOWN_PARTITION = BatchOutcome(ErrorCode.unknown_topic_or_partition, -1)
 """The outcome has no message, as in Kafka: the client decides how long the topic name is."""
 INTERNAL_TOPIC = BatchOutcome(ErrorCode.invalid_topic_exception, -1)
-"""The outcome for a topic of Kafka's own. Clients do not retry its error."""
+"""The outcome for an internal topic of Kafka. Clients do not retry its error."""
 NOT_AUTHORIZED = BatchOutcome(ErrorCode.topic_authorization_failed, -1)
 ID_NOT_AUTHORIZED = BatchOutcome(ErrorCode.transactional_id_authorization_failed, -1)
 LED_BY_OTHERS = BatchOutcome(

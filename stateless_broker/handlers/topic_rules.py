@@ -64,8 +64,8 @@ class TopicRules:
             or self.encrypted_by
             or self.mirror_source
         )
-        """Whether an uncompressed batch is stored as it is, if its records and timestamps are
-        valid."""
+        """Whether the topic stores an uncompressed batch unchanged, if its records and timestamps
+        are valid."""
 
     def records(self, now_ms: int) -> RecordRules | None:
         """The rules for records at `now_ms`; None: check headers only. Records of compacted topics
@@ -77,7 +77,8 @@ class TopicRules:
         return self._latest[1]
 
     def are_kept_by(self, produced: PlainProduce, now_ms: int) -> bool:
-        """Return whether the topic accepts the batch as it is, by its size and timestamps alone."""
+        """Return whether the topic stores the batch unchanged, and checks only its size and
+        timestamps. `now_ms` is the time in milliseconds since 1970."""
         return (
             self._accepts_plain
             and len(produced.records) <= self.batch_bytes_max

@@ -112,7 +112,7 @@ ProduceHandler = Callable[[Request, Frame, FrameReader, ResponseSlot], None]
 """The reader is at the body. The handler releases the frame, even if it raises."""
 PlainProduceHandler = Callable[[Request, Frame, PlainProduce, ResponseSlot], bool]
 """Takes a request whose batch is valid. Returns False, without any effect, if the rules of the
-topic need further checks, or if the batch will be refused: a `ProduceHandler` then takes the
+topic need further checks, or if the batch will be refused. A `ProduceHandler` then takes the
 request."""
 FetchHandler = Callable[[Request, fetch.FetchRequest], Awaitable[list[Buffer]]]
 PRODUCE_ORDER = Ordering(

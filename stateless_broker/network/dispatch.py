@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 INLINE_REQUEST_BYTES = 16 * 1024
 """Larger requests other than Produce are decoded in a thread. Larger Produce requests are not
-scanned as plain ones."""
+plain."""
 LOGIN_KEYS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 """The APIs of logins. As in Kafka, logins do not count in quotas, because the client is not
 known."""
@@ -166,7 +166,7 @@ class Dispatcher:
         self._take(connection, frame, answer, header, body)
 
     def _read_header(self, key: ApiKey, version: int, frame: Frame) -> tuple[str, FrameReader]:
-        """The client id, and a reader at the body. Raises `MalformedRequestError`."""
+        """Return the client id, and a reader at the body. Raises `MalformedRequestError`."""
         view = memoryview(frame.data)
         reader = FrameReader(view, _HEADER.size, items_max=self._request_items_max)
         try:
@@ -194,7 +194,7 @@ class Dispatcher:
         header: RequestHeader,
         body: FrameReader | PlainProduce,
     ) -> None:
-        """Take a request: a plain one that is decoded, or one with the reader at its body. Raises
+        """Take a request. `body` is a decoded plain request, or a reader at the body. Raises
         `MalformedRequestError`."""
         key = header.api_key
         access = self._access(connection, header)

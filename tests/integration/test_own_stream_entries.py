@@ -1,7 +1,7 @@
-"""A broker reads its own segments from the stream later, and together. It has shown them already.
+"""A broker reads its own segments from the stream later and together: its view shows them already.
 
-The pause after such a read is as long as a test's patience here. So a test fails if nothing ends
-the pause when an entry of another broker is needed.
+Here, the pause after such a read is longer than a test's patience. So a test fails if nothing ends
+the pause when the broker needs an entry of another broker.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ NONE = ErrorCode.none
 
 
 class Reads(list[list[VisibleSegment]]):
-    """The answers of a broker's reads of the stream that were not empty."""
+    """The answers to a broker's reads of the stream, without empty answers."""
 
     def __init__(self, rig: Rig) -> None:
         self._read: Any = rig.sequencer.read_visible

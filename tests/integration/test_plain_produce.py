@@ -1,4 +1,4 @@
-"""Plain Produce requests: one small valid batch each, which the broker takes in a single step."""
+"""The broker takes a plain Produce request, with one small valid batch, in a single step."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -19,7 +19,7 @@ ON_CLOCK = {"message.timestamp.after.max.ms": str(NOW_MS * 2)}
 
 
 class Taken(list[bool]):
-    """Whether the single step took each request."""
+    """For each plain request, whether the single step took the request."""
 
     def __init__(self, rig: Rig) -> None:
         self._dispatcher: Any = rig.node.dispatcher

@@ -46,7 +46,7 @@ def plain_batch(random: Random, count: int) -> bytes:
 
 
 def by_python(frame: bytearray) -> PlainProduce:
-    """The request as the decoder and the checks of other requests see it. Raises
+    """The request after the decoder and the checks of the general path. Raises
     `InvalidDataError`."""
     data = memoryview(frame)
     key, version, _ = HEADER.unpack_from(data)

@@ -1,4 +1,4 @@
-"""Which batches a topic stores as they are, by its configs, their sizes and their timestamps."""
+"""When a topic stores a batch unchanged: the topic's configs, the batch's size and timestamps."""
 
 import pytest
 
