@@ -1,4 +1,5 @@
-"""Writes log_format/record_kernel.ll and log_format/json_values/json_kernel.ll.
+"""Writes the kernels: record_kernel.ll, wire/plain_produce_kernel.ll and json_values/json_kernel.ll
+in log_format/.
 
 Run `python scripts/kernels.py`. The sources are the Python files of the same names.
 

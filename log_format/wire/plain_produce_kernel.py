@@ -3,7 +3,8 @@
 A plain request has one batch for one partition, outside of a transaction, and expects a response.
 The batch is uncompressed, and its records are valid. `scan` does not say what is wrong with other
 requests: `frames`, `produce`, `batch` and `record_check` decode and check these requests again.
-The rules for this code are those of `record_kernel`. Invariant: every read is bounded by `size`.
+The rules for this code are those of `record_kernel`, whose functions it may call. Invariant: every
+read is bounded by `size`.
 """
 
 from bucketlog.log_format.record_kernel import Bytes, Filled, check
@@ -44,7 +45,8 @@ _HEADER_BYTES = 61
 _CLIENT_ID_FROM = 10
 _FLEXIBLE_FROM_VERSION, _TOPIC_IDS_FROM_VERSION = 9, 13
 _FIXED_BYTES = 24
-"""Bytes between the client id and the records of the shortest request."""
+"""`body` reads fewer bytes than this before its first check of the bounds. With the header of a
+batch, every plain request has more bytes behind its client id."""
 _MIN_TIMESTAMP, _MAX_TIMESTAMP = 0, 2**63 - 1
 
 

@@ -5,7 +5,6 @@ Source: Kafka's ProduceRequest.json and ProduceResponse.json.
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketlog.log_format.batch import RefusedRecord
@@ -49,8 +48,7 @@ class ProducePartitionData(NamedTuple):
     topic_id: TopicId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProduceRequest:
+class ProduceRequest(NamedTuple):
     transactional_id: str | None
     acks: int
     timeout_ms: int

@@ -144,7 +144,7 @@ class ProduceHandler:
     def take_plain(
         self, request: Request, frame: Frame, body: PlainProduce, answer: ResponseSlot
     ) -> bool:
-        """Commit a batch that needs no further checks. Returns False, without any effect, if
+        """Queue a batch that needs no further checks. Returns False, without any effect, if
         `__call__` must take the request."""
         topic_id = None
         if isinstance(body.topic, str):
