@@ -25,5 +25,5 @@ maven_plugin="org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 supply_tools_need="scripts/supply_tools.txt"
 build_tools_need="scripts/build_tools.txt"
 go_client="tests/servers/go_client"
-download_s=900 # time limit of a download
+download_s=1800 # time limit of a download, and of unpacking it on a busy machine
 build_s=2700   # time limit of a build, which may run beside all tests
