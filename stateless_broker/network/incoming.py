@@ -123,9 +123,11 @@ class Incoming:
         if not is_taken and not self._granted(room, own_bytes=0):
             return False
         end = _LENGTH.size + here
-        data = self._left[_LENGTH.size : end]
-        if room > here:
-            data.extend(bytes(room - here))
+        if here == room:
+            data = self._left[_LENGTH.size : end]
+        else:
+            data = bytearray(room)
+            data[:here] = memoryview(self._left)[_LENGTH.size : end]
         del self._left[:end]
         self._frame = Frame(data, self._budget, self.address, is_taken=is_taken)
         self._filled, self._length = here, length
