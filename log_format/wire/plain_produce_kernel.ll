@@ -1,7 +1,7 @@
 ; Written by scripts/kernels.py from plain_produce_kernel.py with numba 0.68.1.
 declare i64 @llvm.smax.i64(i64, i64)
-declare void @llvm.memset.p0.i64(ptr captures(none), i8, i64, i1 immarg)
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr captures(none), i8, i64, i1 immarg)
 
 define internal i32 @compiled_small_uvarint(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.end) {
 B0:
@@ -429,13 +429,13 @@ common.ret:
 
 define internal i32 @compiled_body(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.at, i64 %arg.size, i64 %arg.version, ptr %arg.numbers) {
 B0:
-  %.572 = alloca [2 x i64], align 8
+  %.508 = alloca [2 x i64], align 8
   %excinfo.9 = alloca ptr, align 8
-  %.20 = icmp sgt i64 %arg.version, 8
-  %.28 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %.29 = load i8, ptr %.28, align 1
-  %.8.i = zext i8 %.29 to i64
-  br i1 %.20, label %B30, label %B100.endif
+  %.20 = icmp slt i64 %arg.version, 9
+  %.6.i = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %.7.i = load i8, ptr %.6.i, align 1
+  %.8.i = zext i8 %.7.i to i64
+  br i1 %.20, label %B100.endif, label %B30
 
 B30:
   %0 = trunc i64 %.8.i to i8
@@ -450,7 +450,7 @@ B54:
   br i1 %.39.not, label %B154.endif, label %B84
 
 common.ret:
-  %common.ret.op = phi i32 [ 0, %B84 ], [ 0, %B140 ], [ 0, %B210 ], [ 0, %B328 ], [ 0, %B384 ], [ 0, %B566 ], [ 0, %B640 ], [ 0, %B672 ], [ 0, %B728 ], [ 0, %B960 ], [ 0, %B1052 ], [ 0, %B1056 ], [ %.576, %B804.if.if ]
+  %common.ret.op = phi i32 [ 0, %B84 ], [ 0, %B140 ], [ 0, %B210 ], [ 0, %B346 ], [ 0, %B518 ], [ 0, %B592 ], [ 0, %B642 ], [ 0, %B864 ], [ 0, %B956 ], [ 0, %B960 ], [ %.512, %B708.if.if ]
   ret i32 %common.ret.op
 
 B84:
@@ -465,208 +465,216 @@ B210:
   store i64 -1, ptr %retptr, align 8
   br label %common.ret
 
-B304:
-  %1 = trunc i64 %.8.i.i14 to i8
-  %.218.not = icmp eq i8 %1, 2
-  br i1 %.218.not, label %B398, label %B328
-
-B328:
+B346:
   store i64 -1, ptr %retptr, align 8
   br label %common.ret
 
-B384:
-  store i64 -1, ptr %retptr, align 8
-  br label %common.ret
+B350:
+  %.257 = icmp sgt i64 %arg.version, 12
+  br i1 %.257, label %B500, label %B378
 
-B398:
-  %.235 = add nsw i64 %arg.at, 9
-  %.293 = icmp ugt i64 %arg.version, 12
-  br i1 %.293, label %B524.thread, label %B430
+B378:
+  %1 = icmp slt i64 %arg.version, 9
+  br i1 %1, label %B434.endif, label %B382
 
-B430:
-  %.22.i = icmp slt i64 %.235, %arg.size
-  br i1 %.22.i, label %B36.i, label %B430.endif
+B382:
+  %.22.i = icmp slt i64 %"$phi98.0.2.0.i74", %arg.size
+  br i1 %.22.i, label %B36.i, label %B518
 
 B36.i:
-  %sunkaddr2 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr3 = getelementptr i8, ptr %sunkaddr2, i64 9
-  %.49.i = load i8, ptr %sunkaddr3, align 1
+  %.48.i = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i74"
+  %.49.i = load i8, ptr %.48.i, align 1
   %promoted = zext i8 %.49.i to i64
-  %.53.i = add nsw i64 %arg.at, 10
+  %.53.i = add nuw nsw i64 %"$phi98.0.2.0.i74", 1
   %2 = and i64 %promoted, 127
   %.69.i = icmp sgt i8 %.49.i, -1
-  br i1 %.69.i, label %B430.endif, label %B110.i
+  br i1 %.69.i, label %B488, label %B110.i
 
 B110.i:
-  %.102.i = icmp slt i64 %.53.i, %arg.size
-  br i1 %.102.i, label %B36.1.i, label %B430.endif
+  %.102.i = icmp ult i64 %.53.i, %arg.size
+  br i1 %.102.i, label %B36.1.i, label %B518
 
 B36.1.i:
-  %sunkaddr4 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr5 = getelementptr i8, ptr %sunkaddr4, i64 10
-  %.49.1.i = load i8, ptr %sunkaddr5, align 1
-  %promoted6 = zext i8 %.49.1.i to i64
-  %.53.1.i = add nsw i64 %arg.at, 11
-  %3 = and i64 %promoted6, 127
+  %sunkaddr2 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i74"
+  %sunkaddr3 = getelementptr i8, ptr %sunkaddr2, i64 1
+  %.49.1.i = load i8, ptr %sunkaddr3, align 1
+  %promoted4 = zext i8 %.49.1.i to i64
+  %.53.1.i = add nuw nsw i64 %"$phi98.0.2.0.i74", 2
+  %3 = and i64 %promoted4, 127
   %.61.1.i = shl nuw nsw i64 %3, 7
   %.63.1.i = or i64 %.61.1.i, %2
   %.69.1.i = icmp sgt i8 %.49.1.i, -1
-  br i1 %.69.1.i, label %B430.endif, label %B110.1.i
+  br i1 %.69.1.i, label %B488, label %B110.1.i
 
 B110.1.i:
-  %.102.1.i = icmp slt i64 %.53.1.i, %arg.size
-  br i1 %.102.1.i, label %B36.2.i, label %B430.endif
+  %.102.1.i = icmp ult i64 %.53.1.i, %arg.size
+  br i1 %.102.1.i, label %B36.2.i, label %B518
 
 B36.2.i:
-  %sunkaddr7 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr8 = getelementptr i8, ptr %sunkaddr7, i64 11
-  %.49.2.i = load i8, ptr %sunkaddr8, align 1
-  %promoted9 = zext i8 %.49.2.i to i64
-  %.53.2.i = add nsw i64 %arg.at, 12
-  %4 = and i64 %promoted9, 127
+  %sunkaddr5 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i74"
+  %sunkaddr6 = getelementptr i8, ptr %sunkaddr5, i64 2
+  %.49.2.i = load i8, ptr %sunkaddr6, align 1
+  %promoted7 = zext i8 %.49.2.i to i64
+  %.53.2.i = add nuw nsw i64 %"$phi98.0.2.0.i74", 3
+  %4 = and i64 %promoted7, 127
   %.61.2.i = shl nuw nsw i64 %4, 14
   %.63.2.i = or i64 %.61.2.i, %.63.1.i
   %.69.2.i = icmp sgt i8 %.49.2.i, -1
-  %spec.select.i32 = select i1 %.69.2.i, i64 %.63.2.i, i64 0
-  %spec.select1.i = select i1 %.69.2.i, i64 %.53.2.i, i64 -1
-  br label %B430.endif
+  br i1 %.69.2.i, label %B488, label %B518
 
-B524:
-  %at.16.0 = phi i64 [ %.383, %B482.endif ], [ %.sink.i, %B430.endif ]
-  %name.4.0 = phi i64 [ %spec.select.i43, %B482.endif ], [ %.349, %B430.endif ]
-  %.390 = icmp slt i64 %at.16.0, 0
-  %.393 = icmp slt i64 %name.4.0, 0
-  %or.cond = select i1 %.390, i1 true, i1 %.393
-  br i1 %or.cond, label %B566, label %B548
+B488:
+  %.sink53.i = phi i64 [ %.63.1.i, %B36.1.i ], [ %2, %B36.i ], [ %.63.2.i, %B36.2.i ]
+  %.sink.i = phi i64 [ %.53.1.i, %B36.1.i ], [ %.53.i, %B36.i ], [ %.53.2.i, %B36.2.i ]
+  %5 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %.sink53.i, i64 1)
+  %math = extractvalue { i64, i1 } %5, 0
+  %ov = extractvalue { i64, i1 } %5, 1
+  br i1 %ov, label %B518, label %B500
 
-B524.thread:
-  %.390145 = icmp slt i64 %arg.at, -9
-  br i1 %.390145, label %B566, label %B548
+B500:
+  %at.13.0126132 = phi i64 [ %.sink.i, %B488 ], [ %.82.i73, %B350 ], [ %.347, %B434.endif ]
+  %name.4.0127131 = phi i64 [ %math, %B488 ], [ 16, %B350 ], [ %.16.i20, %B434.endif ]
+  %.361 = sub nsw i64 %arg.size, %at.13.0126132
+  %.363 = icmp sgt i64 %name.4.0127131, %.361
+  br i1 %.363, label %B518, label %B522
 
-B548:
-  %at.16.0146152 = phi i64 [ %at.16.0, %B524 ], [ %.235, %B524.thread ]
-  %name.4.0147151 = phi i64 [ %name.4.0, %B524 ], [ 16, %B524.thread ]
-  %.397 = sub nsw i64 %arg.size, %at.16.0146152
-  %.399 = icmp sgt i64 %name.4.0147151, %.397
-  br i1 %.399, label %B566, label %B570
-
-B566:
+B518:
   store i64 -1, ptr %retptr, align 8
   br label %common.ret
 
-B570:
-  %.417 = getelementptr i8, ptr %arg.numbers, i64 80
-  store i64 %at.16.0146152, ptr %.417, align 8
-  %.421 = getelementptr i8, ptr %arg.numbers, i64 88
-  store i64 %name.4.0147151, ptr %.421, align 8
-  %.425 = add nuw nsw i64 %name.4.0147151, %at.16.0146152
-  %.435 = sub nsw i64 %arg.size, %.425
-  %.436 = icmp slt i64 %.435, 12
-  br i1 %.436, label %B640, label %B644
+B522:
+  %.381 = getelementptr i8, ptr %arg.numbers, i64 80
+  store i64 %at.13.0126132, ptr %.381, align 8
+  %.385 = getelementptr i8, ptr %arg.numbers, i64 88
+  store i64 %name.4.0127131, ptr %.385, align 8
+  %.389 = add nuw nsw i64 %name.4.0127131, %at.13.0126132
+  %.399 = sub nsw i64 %arg.size, %.389
+  %.400 = icmp slt i64 %.399, 12
+  br i1 %.400, label %B592, label %B596
 
-B640:
+B592:
   store i64 -1, ptr %retptr, align 8
   br label %common.ret
 
-B644:
-  %5 = icmp sgt i64 %arg.version, 8
-  %.454 = getelementptr i8, ptr %arg.data, i64 %.425
-  %.455 = load i8, ptr %.454, align 1
-  %.8.i.i46 = zext i8 %.455 to i64
-  br i1 %5, label %B648, label %B688.endif
+B596:
+  %6 = icmp slt i64 %arg.version, 9
+  %.6.i.i.i = getelementptr i8, ptr %arg.data, i64 %.389
+  %.7.i.i.i = load i8, ptr %.6.i.i.i, align 1
+  %.8.i.i.i = zext i8 %.7.i.i.i to i64
+  br i1 %6, label %B46.endif.i, label %B8.i
 
-B648:
-  %6 = trunc i64 %.8.i.i46 to i8
-  %.457.not = icmp eq i8 %6, 2
-  br i1 %.457.not, label %B742.endif, label %B672
+B8.i:
+  %7 = trunc i64 %.8.i.i.i to i8
+  %.28.i = icmp eq i8 %7, 2
+  br label %B596.endif
 
-B672:
+B46.endif.i:
+  %8 = trunc i64 %.8.i.i.i to i8
+  %.10.i.i.i = shl nuw nsw i64 %.8.i.i.i, 24
+  %sunkaddr8 = getelementptr i8, ptr %arg.data, i64 %.389
+  %sunkaddr9 = getelementptr i8, ptr %sunkaddr8, i64 1
+  %.13.i.i.i = load i8, ptr %sunkaddr9, align 1
+  %.14.i.i.i = zext i8 %.13.i.i.i to i64
+  %.16.i.i.i = shl nuw nsw i64 %.14.i.i.i, 16
+  %sunkaddr10 = getelementptr i8, ptr %arg.data, i64 %.389
+  %sunkaddr11 = getelementptr i8, ptr %sunkaddr10, i64 2
+  %.20.i.i.i = load i8, ptr %sunkaddr11, align 1
+  %.21.i.i.i = zext i8 %.20.i.i.i to i64
+  %.23.i.i.i = shl nuw nsw i64 %.21.i.i.i, 8
+  %sunkaddr12 = getelementptr i8, ptr %arg.data, i64 %.389
+  %sunkaddr13 = getelementptr i8, ptr %sunkaddr12, i64 3
+  %.27.i.i.i = load i8, ptr %sunkaddr13, align 1
+  %.28.i.i.i = zext i8 %.27.i.i.i to i64
+  %9 = or i64 %.16.i.i.i, %.10.i.i.i
+  %.17.i.i.i = or i64 %9, %.28.i.i.i
+  %.30.i.i.i = or i64 %.17.i.i.i, %.23.i.i.i
+  %.37.i.i = icmp sgt i8 %8, -1
+  %.791.i = icmp eq i64 %.30.i.i.i, 1
+  %.79.i = select i1 %.37.i.i, i1 %.791.i, i1 false
+  br label %B596.endif
+
+B642:
   store i64 -1, ptr %retptr, align 8
   br label %common.ret
 
-B728:
-  store i64 -1, ptr %retptr, align 8
-  br label %common.ret
-
-B804:
-  %.558 = add nuw nsw i64 %.521, 4
-  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.572, i8 0, i64 16, i1 false)
-  %.576 = call i32 @compiled_small_uvarint(ptr %.572, ptr %excinfo.9, ptr %arg.data, i64 %.558, i64 %arg.size)
-  %sunkaddr118 = getelementptr i8, ptr %.572, i64 8
-  %.586.fca.1.load = load i64, ptr %sunkaddr118, align 8
-  switch i32 %.576, label %B804.if.if [
-    i32 -2, label %B804.endif
-    i32 0, label %B804.endif
+B708:
+  %.494 = add nuw nsw i64 %"$phi98.0.2.0.i", 4
+  call void @llvm.memset.p0.i64(ptr align 8 dereferenceable(16) %.508, i8 0, i64 16, i1 false)
+  %.512 = call i32 @compiled_small_uvarint(ptr %.508, ptr %excinfo.9, ptr %arg.data, i64 %.494, i64 %arg.size)
+  %sunkaddr123 = getelementptr i8, ptr %.508, i64 8
+  %.522.fca.1.load = load i64, ptr %sunkaddr123, align 8
+  switch i32 %.512, label %B708.if.if [
+    i32 -2, label %B708.endif
+    i32 0, label %B708.endif
   ]
 
-B876:
-  %.625 = getelementptr i8, ptr %arg.data, i64 %.614
-  %.626 = load i8, ptr %.625, align 1
-  %.628.not = icmp eq i8 %.626, 0
-  br i1 %.628.not, label %B900, label %B960
+B780:
+  %.561 = getelementptr i8, ptr %arg.data, i64 %.550
+  %.562 = load i8, ptr %.561, align 1
+  %.564.not = icmp eq i8 %.562, 0
+  br i1 %.564.not, label %B804, label %B864
 
-B900:
-  %7 = getelementptr i8, ptr %arg.data, i64 %arg.size
-  %.633 = getelementptr i8, ptr %7, i64 -2
-  %.634 = load i8, ptr %.633, align 1
-  %.636.not = icmp eq i8 %.634, 0
-  br i1 %.636.not, label %B930, label %B960
+B804:
+  %10 = getelementptr i8, ptr %arg.data, i64 %arg.size
+  %.569 = getelementptr i8, ptr %10, i64 -2
+  %.570 = load i8, ptr %.569, align 1
+  %.572.not = icmp eq i8 %.570, 0
+  br i1 %.572.not, label %B834, label %B864
 
-B930:
-  %sunkaddr10 = getelementptr i8, ptr %arg.data, i64 %arg.size
-  %sunkaddr11 = getelementptr i8, ptr %sunkaddr10, i64 -1
-  %.642 = load i8, ptr %sunkaddr11, align 1
-  %.646.not = icmp eq i8 %.642, 0
-  br i1 %.646.not, label %B1012, label %B960
+B834:
+  %sunkaddr14 = getelementptr i8, ptr %arg.data, i64 %arg.size
+  %sunkaddr15 = getelementptr i8, ptr %sunkaddr14, i64 -1
+  %.578 = load i8, ptr %sunkaddr15, align 1
+  %.582.not = icmp eq i8 %.578, 0
+  br i1 %.582.not, label %B916, label %B864
+
+B864:
+  store i64 -1, ptr %retptr, align 8
+  br label %common.ret
+
+B916:
+  %at.14.0 = phi i64 [ %.647, %B870.endif ], [ %.522.fca.1.load, %B834 ]
+  %records.3.0 = phi i64 [ %"$phi60.0.2.0.i65", %B870.endif ], [ %.545, %B834 ]
+  %end.2.0 = phi i64 [ %arg.size, %B870.endif ], [ %.550, %B834 ]
+  %.659 = icmp slt i64 %records.3.0, 61
+  %.663 = sub nsw i64 %end.2.0, %at.14.0
+  %.665 = icmp ne i64 %records.3.0, %.663
+  %or.cond = select i1 %.659, i1 true, i1 %.665
+  br i1 %or.cond, label %B956, label %B960
+
+B956:
+  store i64 -1, ptr %retptr, align 8
+  br label %common.ret
 
 B960:
-  store i64 -1, ptr %retptr, align 8
-  br label %common.ret
-
-B1012:
-  %at.18.0 = phi i64 [ %.711, %B966.endif ], [ %.586.fca.1.load, %B930 ]
-  %records.3.0 = phi i64 [ %"$phi60.0.2.0.i103", %B966.endif ], [ %.609, %B930 ]
-  %end.2.0 = phi i64 [ %arg.size, %B966.endif ], [ %.614, %B930 ]
-  %.723 = icmp slt i64 %records.3.0, 61
-  %.727 = sub nsw i64 %end.2.0, %at.18.0
-  %.729 = icmp ne i64 %records.3.0, %.727
-  %or.cond153 = select i1 %.723, i1 true, i1 %.729
-  br i1 %or.cond153, label %B1052, label %B1056
-
-B1052:
-  store i64 -1, ptr %retptr, align 8
-  br label %common.ret
-
-B1056:
-  %.743 = getelementptr i8, ptr %arg.numbers, i64 104
-  store i64 %at.18.0, ptr %.743, align 8
-  %.749 = getelementptr i8, ptr %arg.numbers, i64 112
-  store i64 %end.2.0, ptr %.749, align 8
+  %.679 = getelementptr i8, ptr %arg.numbers, i64 104
+  store i64 %at.14.0, ptr %.679, align 8
+  %.685 = getelementptr i8, ptr %arg.numbers, i64 112
+  store i64 %end.2.0, ptr %.685, align 8
   store i64 %records.3.0, ptr %retptr, align 8
   br label %common.ret
 
 B100.endif:
-  %8 = trunc i64 %.8.i to i8
+  %11 = trunc i64 %.8.i to i8
   %.10.i = shl nuw nsw i64 %.8.i, 8
-  %sunkaddr12 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr13 = getelementptr i8, ptr %sunkaddr12, i64 1
-  %.13.i = load i8, ptr %sunkaddr13, align 1
+  %sunkaddr16 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr17 = getelementptr i8, ptr %sunkaddr16, i64 1
+  %.13.i = load i8, ptr %sunkaddr17, align 1
   %.14.i = zext i8 %.13.i to i64
   %.16.i = or i64 %.10.i, %.14.i
-  %.21.i = icmp slt i8 %8, 0
-  %.92.not106 = icmp eq i64 %.16.i, 65535
-  %.92.not = select i1 %.21.i, i1 %.92.not106, i1 false
+  %.21.i = icmp slt i8 %11, 0
+  %.92.not109 = icmp eq i64 %.16.i, 65535
+  %.92.not = select i1 %.21.i, i1 %.92.not109, i1 false
   br i1 %.92.not, label %B154.endif, label %B140
 
 B154.endif:
-  %sunkaddr14 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr15 = getelementptr i8, ptr %sunkaddr14, i64 2
-  %.7.i2 = load i8, ptr %sunkaddr15, align 1
+  %sunkaddr18 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr19 = getelementptr i8, ptr %sunkaddr18, i64 2
+  %.7.i2 = load i8, ptr %sunkaddr19, align 1
   %.8.i3 = zext i8 %.7.i2 to i64
   %.10.i4 = shl nuw nsw i64 %.8.i3, 8
-  %sunkaddr16 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr17 = getelementptr i8, ptr %sunkaddr16, i64 3
-  %.13.i6 = load i8, ptr %sunkaddr17, align 1
+  %sunkaddr20 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr21 = getelementptr i8, ptr %sunkaddr20, i64 3
+  %.13.i6 = load i8, ptr %sunkaddr21, align 1
   %.14.i7 = zext i8 %.13.i6 to i64
   %.16.i8 = or i64 %.10.i4, %.14.i7
   %.21.i9 = icmp slt i8 %.7.i2, 0
@@ -678,29 +686,29 @@ B154.endif:
   ]
 
 B214.endif:
-  %9 = icmp sgt i64 %arg.version, 8
+  %12 = icmp slt i64 %arg.version, 9
   %const = bitcast i64 -4294967296 to i64
-  %sunkaddr18 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr19 = getelementptr i8, ptr %sunkaddr18, i64 4
-  %.7.i.i = load i8, ptr %sunkaddr19, align 1
+  %sunkaddr22 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr23 = getelementptr i8, ptr %sunkaddr22, i64 4
+  %.7.i.i = load i8, ptr %sunkaddr23, align 1
   %.8.i.i = zext i8 %.7.i.i to i64
   %.10.i.i = shl nuw nsw i64 %.8.i.i, 24
-  %sunkaddr20 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr21 = getelementptr i8, ptr %sunkaddr20, i64 5
-  %.13.i.i = load i8, ptr %sunkaddr21, align 1
+  %sunkaddr24 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr25 = getelementptr i8, ptr %sunkaddr24, i64 5
+  %.13.i.i = load i8, ptr %sunkaddr25, align 1
   %.14.i.i = zext i8 %.13.i.i to i64
   %.16.i.i = shl nuw nsw i64 %.14.i.i, 16
-  %sunkaddr22 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr23 = getelementptr i8, ptr %sunkaddr22, i64 6
-  %.20.i.i = load i8, ptr %sunkaddr23, align 1
+  %sunkaddr26 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr27 = getelementptr i8, ptr %sunkaddr26, i64 6
+  %.20.i.i = load i8, ptr %sunkaddr27, align 1
   %.21.i.i = zext i8 %.20.i.i to i64
   %.23.i.i = shl nuw nsw i64 %.21.i.i, 8
-  %sunkaddr24 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr25 = getelementptr i8, ptr %sunkaddr24, i64 7
-  %.27.i.i = load i8, ptr %sunkaddr25, align 1
+  %sunkaddr28 = getelementptr i8, ptr %arg.data, i64 %arg.at
+  %sunkaddr29 = getelementptr i8, ptr %sunkaddr28, i64 7
+  %.27.i.i = load i8, ptr %sunkaddr29, align 1
   %.28.i.i = zext i8 %.27.i.i to i64
-  %10 = or i64 %.16.i.i, %.10.i.i
-  %.17.i.i = or i64 %10, %.28.i.i
+  %13 = or i64 %.16.i.i, %.10.i.i
+  %.17.i.i = or i64 %13, %.28.i.i
   %.30.i.i = or i64 %.17.i.i, %.23.i.i
   %.37.i = icmp slt i8 %.7.i.i, 0
   %.40.i = or i64 %.30.i.i, %const
@@ -709,153 +717,137 @@ B214.endif:
   store i64 %spec.select.i11, ptr %.197, align 8
   %.202 = getelementptr i8, ptr %arg.numbers, i64 72
   store i64 %"$phi60.0.2.0.i", ptr %.202, align 8
-  %sunkaddr26 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr27 = getelementptr i8, ptr %sunkaddr26, i64 8
-  %.216 = load i8, ptr %sunkaddr27, align 1
-  %.8.i.i14 = zext i8 %.216 to i64
-  br i1 %9, label %B304, label %B344.endif
+  %.205 = add nsw i64 %arg.at, 8
+  %.6.i.i.i67 = getelementptr i8, ptr %arg.data, i64 %.205
+  %.7.i.i.i68 = load i8, ptr %.6.i.i.i67, align 1
+  %.8.i.i.i76 = zext i8 %.7.i.i.i68 to i64
+  br i1 %12, label %B46.endif.i75, label %B8.i69
 
-B344.endif:
-  %11 = trunc i64 %.8.i.i14 to i8
-  %.10.i.i15 = shl nuw nsw i64 %.8.i.i14, 24
-  %sunkaddr28 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr29 = getelementptr i8, ptr %sunkaddr28, i64 9
-  %.13.i.i17 = load i8, ptr %sunkaddr29, align 1
-  %.14.i.i18 = zext i8 %.13.i.i17 to i64
-  %.16.i.i19 = shl nuw nsw i64 %.14.i.i18, 16
-  %sunkaddr30 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr31 = getelementptr i8, ptr %sunkaddr30, i64 10
-  %.20.i.i21 = load i8, ptr %sunkaddr31, align 1
-  %.21.i.i22 = zext i8 %.20.i.i21 to i64
-  %.23.i.i23 = shl nuw nsw i64 %.21.i.i22, 8
-  %sunkaddr32 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr33 = getelementptr i8, ptr %sunkaddr32, i64 11
-  %.27.i.i25 = load i8, ptr %sunkaddr33, align 1
-  %.28.i.i26 = zext i8 %.27.i.i25 to i64
-  %12 = or i64 %.16.i.i19, %.10.i.i15
-  %.17.i.i27 = or i64 %12, %.28.i.i26
-  %.30.i.i28 = or i64 %.17.i.i27, %.23.i.i23
-  %.37.i29 = icmp sgt i8 %11, -1
-  %.269.not107 = icmp eq i64 %.30.i.i28, 1
-  %.269.not = select i1 %.37.i29, i1 %.269.not107, i1 false
-  br i1 %.269.not, label %B482.endif, label %B384
+B8.i69:
+  %14 = trunc i64 %.8.i.i.i76 to i8
+  %.28.i70 = icmp eq i8 %14, 2
+  br label %B214.endif.endif
 
-B430.endif:
-  %.sink53.i = phi i64 [ 0, %B430 ], [ %2, %B36.i ], [ 0, %B110.i ], [ %.63.1.i, %B36.1.i ], [ 0, %B110.1.i ], [ %spec.select.i32, %B36.2.i ]
-  %.sink.i = phi i64 [ -1, %B430 ], [ %.53.i, %B36.i ], [ -1, %B110.i ], [ %.53.1.i, %B36.1.i ], [ -1, %B110.1.i ], [ %spec.select1.i, %B36.2.i ]
-  %.349 = add nsw i64 %.sink53.i, -1
-  br label %B524
+B46.endif.i75:
+  %15 = trunc i64 %.8.i.i.i76 to i8
+  %.10.i.i.i77 = shl nuw nsw i64 %.8.i.i.i76, 24
+  %sunkaddr30 = getelementptr i8, ptr %arg.data, i64 %.205
+  %sunkaddr31 = getelementptr i8, ptr %sunkaddr30, i64 1
+  %.13.i.i.i79 = load i8, ptr %sunkaddr31, align 1
+  %.14.i.i.i80 = zext i8 %.13.i.i.i79 to i64
+  %.16.i.i.i81 = shl nuw nsw i64 %.14.i.i.i80, 16
+  %sunkaddr32 = getelementptr i8, ptr %arg.data, i64 %.205
+  %sunkaddr33 = getelementptr i8, ptr %sunkaddr32, i64 2
+  %.20.i.i.i83 = load i8, ptr %sunkaddr33, align 1
+  %.21.i.i.i84 = zext i8 %.20.i.i.i83 to i64
+  %.23.i.i.i85 = shl nuw nsw i64 %.21.i.i.i84, 8
+  %sunkaddr34 = getelementptr i8, ptr %arg.data, i64 %.205
+  %sunkaddr35 = getelementptr i8, ptr %sunkaddr34, i64 3
+  %.27.i.i.i87 = load i8, ptr %sunkaddr35, align 1
+  %.28.i.i.i88 = zext i8 %.27.i.i.i87 to i64
+  %16 = or i64 %.16.i.i.i81, %.10.i.i.i77
+  %.17.i.i.i89 = or i64 %16, %.28.i.i.i88
+  %.30.i.i.i90 = or i64 %.17.i.i.i89, %.23.i.i.i85
+  %.37.i.i91 = icmp sgt i8 %15, -1
+  %.791.i92 = icmp eq i64 %.30.i.i.i90, 1
+  %.79.i93 = select i1 %.37.i.i91, i1 %.791.i92, i1 false
+  br label %B214.endif.endif
 
-B482.endif:
-  %sunkaddr34 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr35 = getelementptr i8, ptr %sunkaddr34, i64 12
-  %.7.i34 = load i8, ptr %sunkaddr35, align 1
-  %.8.i35 = zext i8 %.7.i34 to i64
-  %.10.i36 = shl nuw nsw i64 %.8.i35, 8
-  %sunkaddr36 = getelementptr i8, ptr %arg.data, i64 %arg.at
-  %sunkaddr37 = getelementptr i8, ptr %sunkaddr36, i64 13
-  %.13.i38 = load i8, ptr %sunkaddr37, align 1
-  %.14.i39 = zext i8 %.13.i38 to i64
-  %.16.i40 = or i64 %.10.i36, %.14.i39
-  %.21.i41 = icmp slt i8 %.7.i34, 0
-  %.24.i42 = or i64 %.16.i40, -65536
-  %spec.select.i43 = select i1 %.21.i41, i64 %.24.i42, i64 %.16.i40
-  %.383 = add nsw i64 %arg.at, 14
-  br label %B524
+B214.endif.endif:
+  %.sink.i71 = phi i64 [ 4, %B46.endif.i75 ], [ 1, %B8.i69 ]
+  %.79.sink.i72 = phi i1 [ %.79.i93, %B46.endif.i75 ], [ %.28.i70, %B8.i69 ]
+  %.82.i73 = add nsw i64 %.sink.i71, %.205
+  %"$phi98.0.2.0.i74" = select i1 %.79.sink.i72, i64 %.82.i73, i64 -1
+  %.240 = icmp slt i64 %"$phi98.0.2.0.i74", 0
+  br i1 %.240, label %B346, label %B350
 
-B688.endif:
-  %13 = trunc i64 %.8.i.i46 to i8
-  %.10.i.i47 = shl nuw nsw i64 %.8.i.i46, 24
-  %sunkaddr38 = getelementptr i8, ptr %arg.data, i64 %.425
-  %sunkaddr39 = getelementptr i8, ptr %sunkaddr38, i64 1
-  %.13.i.i49 = load i8, ptr %sunkaddr39, align 1
-  %.14.i.i50 = zext i8 %.13.i.i49 to i64
-  %.16.i.i51 = shl nuw nsw i64 %.14.i.i50, 16
-  %sunkaddr40 = getelementptr i8, ptr %arg.data, i64 %.425
-  %sunkaddr41 = getelementptr i8, ptr %sunkaddr40, i64 2
-  %.20.i.i53 = load i8, ptr %sunkaddr41, align 1
-  %.21.i.i54 = zext i8 %.20.i.i53 to i64
-  %.23.i.i55 = shl nuw nsw i64 %.21.i.i54, 8
-  %sunkaddr42 = getelementptr i8, ptr %arg.data, i64 %.425
-  %sunkaddr43 = getelementptr i8, ptr %sunkaddr42, i64 3
-  %.27.i.i57 = load i8, ptr %sunkaddr43, align 1
-  %.28.i.i58 = zext i8 %.27.i.i57 to i64
-  %14 = or i64 %.16.i.i51, %.10.i.i47
-  %.17.i.i59 = or i64 %14, %.28.i.i58
-  %.30.i.i60 = or i64 %.17.i.i59, %.23.i.i55
-  %.37.i61 = icmp sgt i8 %13, -1
-  %.506.not108 = icmp eq i64 %.30.i.i60, 1
-  %.506.not = select i1 %.37.i61, i1 %.506.not108, i1 false
-  br i1 %.506.not, label %B742.endif, label %B728
+B434.endif:
+  %.6.i13 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i74"
+  %.7.i14 = load i8, ptr %.6.i13, align 1
+  %.8.i15 = zext i8 %.7.i14 to i64
+  %.10.i16 = shl nuw nsw i64 %.8.i15, 8
+  %.12.i17 = getelementptr i8, ptr %.6.i13, i64 1
+  %.13.i18 = load i8, ptr %.12.i17, align 1
+  %.14.i19 = zext i8 %.13.i18 to i64
+  %.16.i20 = or i64 %.10.i16, %.14.i19
+  %.21.i21 = icmp slt i8 %.7.i14, 0
+  %.347 = add nuw nsw i64 %"$phi98.0.2.0.i74", 2
+  br i1 %.21.i21, label %B518, label %B500
 
-B742.endif:
-  %.sink = phi i64 [ 1, %B648 ], [ 4, %B688.endif ]
-  %15 = icmp sgt i64 %arg.version, 8
-  %.521 = add nuw nsw i64 %.sink, %.425
-  %.6.i.i64 = getelementptr i8, ptr %arg.data, i64 %.521
-  %.7.i.i65 = load i8, ptr %.6.i.i64, align 1
-  %.8.i.i66 = zext i8 %.7.i.i65 to i64
-  %.10.i.i67 = shl nuw nsw i64 %.8.i.i66, 24
-  %.12.i.i68 = getelementptr i8, ptr %.6.i.i64, i64 1
-  %.13.i.i69 = load i8, ptr %.12.i.i68, align 1
-  %.14.i.i70 = zext i8 %.13.i.i69 to i64
-  %.16.i.i71 = shl nuw nsw i64 %.14.i.i70, 16
-  %.19.i.i72 = getelementptr i8, ptr %.6.i.i64, i64 2
-  %.20.i.i73 = load i8, ptr %.19.i.i72, align 1
-  %.21.i.i74 = zext i8 %.20.i.i73 to i64
-  %.23.i.i75 = shl nuw nsw i64 %.21.i.i74, 8
-  %.26.i.i76 = getelementptr i8, ptr %.6.i.i64, i64 3
-  %.27.i.i77 = load i8, ptr %.26.i.i76, align 1
-  %.28.i.i78 = zext i8 %.27.i.i77 to i64
-  %16 = or i64 %.16.i.i71, %.10.i.i67
-  %.17.i.i79 = or i64 %16, %.28.i.i78
-  %.30.i.i80 = or i64 %.17.i.i79, %.23.i.i75
-  %.37.i81 = icmp slt i8 %.7.i.i65, 0
-  %.40.i82 = or i64 %.30.i.i80, %const
-  %"$phi60.0.2.0.i83" = select i1 %.37.i81, i64 %.40.i82, i64 %.30.i.i80
-  %.555 = getelementptr i8, ptr %arg.numbers, i64 96
-  store i64 %"$phi60.0.2.0.i83", ptr %.555, align 8
-  br i1 %15, label %B804, label %B966.endif
+B596.endif:
+  %.sink.i24 = phi i64 [ 4, %B46.endif.i ], [ 1, %B8.i ]
+  %.79.sink.i = phi i1 [ %.79.i, %B46.endif.i ], [ %.28.i, %B8.i ]
+  %.82.i = add nuw nsw i64 %.sink.i24, %.389
+  %"$phi98.0.2.0.i" = select i1 %.79.sink.i, i64 %.82.i, i64 -1
+  %.449 = icmp slt i64 %"$phi98.0.2.0.i", 0
+  br i1 %.449, label %B642, label %B646.endif
 
-B804.endif:
-  %.586.fca.0.load = load i64, ptr %.572, align 8
-  %.609 = add nsw i64 %.586.fca.0.load, -1
-  %.614 = add nsw i64 %arg.size, -3
-  %.621 = icmp slt i64 %.586.fca.1.load, 0
-  br i1 %.621, label %B960, label %B876
+B646.endif:
+  %17 = icmp slt i64 %arg.version, 9
+  %.6.i.i26 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i"
+  %.7.i.i27 = load i8, ptr %.6.i.i26, align 1
+  %.8.i.i28 = zext i8 %.7.i.i27 to i64
+  %.10.i.i29 = shl nuw nsw i64 %.8.i.i28, 24
+  %.12.i.i30 = getelementptr i8, ptr %.6.i.i26, i64 1
+  %.13.i.i31 = load i8, ptr %.12.i.i30, align 1
+  %.14.i.i32 = zext i8 %.13.i.i31 to i64
+  %.16.i.i33 = shl nuw nsw i64 %.14.i.i32, 16
+  %.19.i.i34 = getelementptr i8, ptr %.6.i.i26, i64 2
+  %.20.i.i35 = load i8, ptr %.19.i.i34, align 1
+  %.21.i.i36 = zext i8 %.20.i.i35 to i64
+  %.23.i.i37 = shl nuw nsw i64 %.21.i.i36, 8
+  %.26.i.i38 = getelementptr i8, ptr %.6.i.i26, i64 3
+  %.27.i.i39 = load i8, ptr %.26.i.i38, align 1
+  %.28.i.i40 = zext i8 %.27.i.i39 to i64
+  %18 = or i64 %.16.i.i33, %.10.i.i29
+  %.17.i.i41 = or i64 %18, %.28.i.i40
+  %.30.i.i42 = or i64 %.17.i.i41, %.23.i.i37
+  %.37.i43 = icmp slt i8 %.7.i.i27, 0
+  %.40.i44 = or i64 %.30.i.i42, %const
+  %"$phi60.0.2.0.i45" = select i1 %.37.i43, i64 %.40.i44, i64 %.30.i.i42
+  %.491 = getelementptr i8, ptr %arg.numbers, i64 96
+  store i64 %"$phi60.0.2.0.i45", ptr %.491, align 8
+  br i1 %17, label %B870.endif, label %B708
 
-B804.if.if:
+B708.endif:
+  %.522.fca.0.load = load i64, ptr %.508, align 8
+  %.545 = add nsw i64 %.522.fca.0.load, -1
+  %.550 = add nsw i64 %arg.size, -3
+  %.557 = icmp slt i64 %.522.fca.1.load, 0
+  br i1 %.557, label %B864, label %B780
+
+B708.if.if:
   store ptr null, ptr %excinfo, align 8
   br label %common.ret
 
-B966.endif:
-  %sunkaddr44 = getelementptr i8, ptr %arg.data, i64 %.521
-  %sunkaddr45 = getelementptr i8, ptr %sunkaddr44, i64 4
-  %.7.i.i85 = load i8, ptr %sunkaddr45, align 1
-  %.8.i.i86 = zext i8 %.7.i.i85 to i64
-  %.10.i.i87 = shl nuw nsw i64 %.8.i.i86, 24
-  %sunkaddr46 = getelementptr i8, ptr %arg.data, i64 %.521
-  %sunkaddr47 = getelementptr i8, ptr %sunkaddr46, i64 5
-  %.13.i.i89 = load i8, ptr %sunkaddr47, align 1
-  %.14.i.i90 = zext i8 %.13.i.i89 to i64
-  %.16.i.i91 = shl nuw nsw i64 %.14.i.i90, 16
-  %sunkaddr48 = getelementptr i8, ptr %arg.data, i64 %.521
-  %sunkaddr49 = getelementptr i8, ptr %sunkaddr48, i64 6
-  %.20.i.i93 = load i8, ptr %sunkaddr49, align 1
-  %.21.i.i94 = zext i8 %.20.i.i93 to i64
-  %.23.i.i95 = shl nuw nsw i64 %.21.i.i94, 8
-  %sunkaddr50 = getelementptr i8, ptr %arg.data, i64 %.521
-  %sunkaddr51 = getelementptr i8, ptr %sunkaddr50, i64 7
-  %.27.i.i97 = load i8, ptr %sunkaddr51, align 1
-  %.28.i.i98 = zext i8 %.27.i.i97 to i64
-  %17 = or i64 %.16.i.i91, %.10.i.i87
-  %.17.i.i99 = or i64 %17, %.28.i.i98
-  %.30.i.i100 = or i64 %.17.i.i99, %.23.i.i95
-  %.37.i101 = icmp slt i8 %.7.i.i85, 0
-  %.40.i102 = or i64 %.30.i.i100, %const
-  %"$phi60.0.2.0.i103" = select i1 %.37.i101, i64 %.40.i102, i64 %.30.i.i100
-  %.711 = add nuw nsw i64 %.521, 8
-  br label %B1012
+B870.endif:
+  %sunkaddr36 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i"
+  %sunkaddr37 = getelementptr i8, ptr %sunkaddr36, i64 4
+  %.7.i.i47 = load i8, ptr %sunkaddr37, align 1
+  %.8.i.i48 = zext i8 %.7.i.i47 to i64
+  %.10.i.i49 = shl nuw nsw i64 %.8.i.i48, 24
+  %sunkaddr38 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i"
+  %sunkaddr39 = getelementptr i8, ptr %sunkaddr38, i64 5
+  %.13.i.i51 = load i8, ptr %sunkaddr39, align 1
+  %.14.i.i52 = zext i8 %.13.i.i51 to i64
+  %.16.i.i53 = shl nuw nsw i64 %.14.i.i52, 16
+  %sunkaddr40 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i"
+  %sunkaddr41 = getelementptr i8, ptr %sunkaddr40, i64 6
+  %.20.i.i55 = load i8, ptr %sunkaddr41, align 1
+  %.21.i.i56 = zext i8 %.20.i.i55 to i64
+  %.23.i.i57 = shl nuw nsw i64 %.21.i.i56, 8
+  %sunkaddr42 = getelementptr i8, ptr %arg.data, i64 %"$phi98.0.2.0.i"
+  %sunkaddr43 = getelementptr i8, ptr %sunkaddr42, i64 7
+  %.27.i.i59 = load i8, ptr %sunkaddr43, align 1
+  %.28.i.i60 = zext i8 %.27.i.i59 to i64
+  %19 = or i64 %.16.i.i53, %.10.i.i49
+  %.17.i.i61 = or i64 %19, %.28.i.i60
+  %.30.i.i62 = or i64 %.17.i.i61, %.23.i.i57
+  %.37.i63 = icmp slt i8 %.7.i.i47, 0
+  %.40.i64 = or i64 %.30.i.i62, %const
+  %"$phi60.0.2.0.i65" = select i1 %.37.i63, i64 %.40.i64, i64 %.30.i.i62
+  %.647 = add nuw nsw i64 %"$phi98.0.2.0.i", 8
+  br label %B916
 }
 
 define internal i32 @compiled_scan(ptr %retptr, ptr %excinfo, ptr %arg.data, i64 %arg.size, ptr %arg.refused, ptr %arg.numbers) {

@@ -83,6 +83,13 @@ def small_uvarint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
+def in_single_item(data: Bytes, at: int, flexible: bool) -> int:
+    """Where the item of the array at `at` begins; -1 if the array does not have one item."""
+    if flexible:
+        return at + 1 if data[at] == 2 else -1
+    return at + 4 if int32(data, at) == 1 else -1
+
+
 def has_plain_header(data: Bytes, at: int, size: int, numbers: Filled) -> bool:
     """Fill in the numbers of the batch header at `at`. Returns whether the header fits a batch of
     `size` bytes, and has no attributes, a base offset of 0, and counts and sequences that agree.
@@ -125,14 +132,9 @@ def body(data: Bytes, at: int, size: int, version: int, numbers: Filled) -> int:
         return -1
     numbers[ACKS], numbers[TIMEOUT_MS] = acks, int32(data, at + 2)
     at += 6
-    if flexible:
-        if data[at] != 2:
-            return -1
-        at += 1
-    else:
-        if int32(data, at) != 1:
-            return -1
-        at += 4
+    at = in_single_item(data, at, flexible)
+    if at < 0:
+        return -1
     if version >= _TOPIC_IDS_FROM_VERSION:
         name = 16
     elif flexible:
@@ -147,14 +149,9 @@ def body(data: Bytes, at: int, size: int, version: int, numbers: Filled) -> int:
     at += name
     if size - at < 12:  # the number of partitions, the partition, and the length of the records
         return -1
-    if flexible:
-        if data[at] != 2:
-            return -1
-        at += 1
-    else:
-        if int32(data, at) != 1:
-            return -1
-        at += 4
+    at = in_single_item(data, at, flexible)
+    if at < 0:
+        return -1
     numbers[PARTITION] = int32(data, at)
     at += 4
     if flexible:
