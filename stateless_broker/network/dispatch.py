@@ -27,7 +27,7 @@ from bucketlog.log_format.wire.messages.api_versions import (
 )
 from bucketlog.log_format.wire.plain_produce import PlainProduce, PlainProduceScanner
 from bucketlog.log_format.wire.served_versions import SERVED_VERSIONS, Versions
-from bucketlog.stateless_broker.authorization.authorizer import Access, Authorizer
+from bucketlog.stateless_broker.authorization.authorizer import UNRESTRICTED, Access, Authorizer
 from bucketlog.stateless_broker.authorization.needs import NOTHING, is_denied
 from bucketlog.stateless_broker.network.answer_memory import (
     SMALL_ANSWER_BYTES,
@@ -245,8 +245,10 @@ class Dispatcher:
         self._produce_handler(request, frame, body, answer)
 
     def _access(self, connection: Connection, header: RequestHeader) -> Access:
+        if self._authorizer is None:
+            return UNRESTRICTED
         report = None
-        if self._authorizer is not None and self.audit is not None:
+        if self.audit is not None:
             report = partial(self.audit.denied, connection, header)
         return Access.of(connection.principal, connection.host, self._authorizer, report)
 
