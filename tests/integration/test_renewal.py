@@ -3,7 +3,7 @@
 from kio.schema.errors import ErrorCode
 
 from bucketlog.tiered_storage import keys
-from tests.rigs.broker_rig import Rig, produce, until
+from tests.rigs.broker_rig import Rig, end_of, produce, until
 from tests.rigs.several_brokers import Brokers, stored
 
 NONE = ErrorCode.none
@@ -36,4 +36,5 @@ async def test_many_closed_writers_begin_a_new_epoch(brokers: Brokers) -> None:
     for rig in pair:
         assert await produce(rig) == (NONE, count)
         count += 1
+    assert await end_of(pair[0]) == count  # waits for what the other broker acknowledged
     assert len(await stored(pair[0])) == count

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.rigs.patience import PATIENCE_S
+from tests.servers.prepared_process import PreparedProcess
 
 COMMAND = [sys.executable, "-m", "bucketlog.cli"]
 
@@ -16,14 +17,9 @@ class Shell:
         self.environment = {**os.environ, "BUCKETLOG_BOOTSTRAP": bootstrap}
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            input=stdin,
-            capture_output=True,
-            env=self.environment,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        with self.start(*arguments) as process:
+            out, errors = process.communicate(stdin, PATIENCE_S)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
 
     def ok(self, *arguments: str, stdin: bytes = b"") -> bytes:
         done = self(*arguments, stdin=stdin)
@@ -40,7 +36,7 @@ class Shell:
     @contextmanager
     def start(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
         """It does not outlive the block, however that ends."""
-        with subprocess.Popen(
+        with PreparedProcess[bytes](
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

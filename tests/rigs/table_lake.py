@@ -17,6 +17,7 @@ from tests.rigs.group_log import IDENTITY
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
 from tests.rigs.written_log import START_MS, WrittenLog
+from tests.servers.prepared_process import PreparedProcess
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -67,14 +68,16 @@ class Lake:
         ]
 
     def run(self, *arguments: str, code: int = 0) -> dict[str, object]:
-        done = subprocess.run([*self.command, *arguments], capture_output=True, check=False)
-        assert done.returncode == code, done.stderr.decode()
-        return json.loads(done.stdout) if not code else {"error": done.stderr.decode()}
+        pipe, command = subprocess.PIPE, [*self.command, *arguments]
+        with PreparedProcess[bytes](command, stdout=pipe, stderr=pipe) as process:
+            out, errors = process.communicate()
+        assert process.returncode == code, errors.decode()
+        return json.loads(out) if not code else {"error": errors.decode()}
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
         with (self.folder / "out").open("ab") as out, (self.folder / "errors").open("ab") as errors:
-            process = subprocess.Popen([*self.command, *arguments], stdout=out, stderr=errors)
+            process = PreparedProcess[bytes]([*self.command, *arguments], stdout=out, stderr=errors)
         try:
             yield process
         finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.rigs.patience import PATIENCE_S
+from tests.servers.prepared_process import PreparedProcess
 
 MODULE = "bucketlog.stateless_broker"
 USUAL = {
@@ -49,7 +50,7 @@ class BrokerProcess:
         environment |= {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
         self.log = log
         with log.open("ab") as stderr:
-            self.process = subprocess.Popen(
+            self.process = PreparedProcess[bytes](
                 [sys.executable, *(["-P"] if module == MODULE else []), "-m", module],
                 env=environment,
                 stdout=subprocess.PIPE,

@@ -34,3 +34,19 @@ def test_a_run_whose_worker_ends_runs_all_other_tests(pytester: pytest.Pytester)
         timeout=PATIENCE_S,
     )
     run.assert_outcomes(passed=40, failed=1)
+
+
+def test_no_file_begins_after_the_given_time(pytester: pytest.Pytester) -> None:
+    """Each worker gets two files at once; all others wait, and are named in the end."""
+    waiting = "import threading\ndef test_waits(): threading.Event().wait(0.5)\n"
+    pytester.makepyfile(**{f"test_{number}": waiting for number in range(10)})
+    run = pytester.runpytest_subprocess(
+        *("-n", "1", "--dist", "loadfile", "--no-loadscope-reorder", "--minutes", "0"),
+        *("-p", "tests.rigs.suite_scheduling"),
+        timeout=PATIENCE_S,
+    )
+    passed = run.parseoutcomes()["passed"]
+    assert passed < 10
+    run.stdout.fnmatch_lines(["*did not run: would have begun after 0 minutes*"])
+    named = [line for line in run.outlines if line.endswith(".py")]
+    assert len(named) == 10 - passed
