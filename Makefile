@@ -7,11 +7,12 @@ STORE ?= file
 # Tests start thousands of processes: without cached bytecode, each compiles the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 FAST_TESTS := tests/architecture tests/unit tests/contract tests/property
+ALL_TESTS = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test lint check format up down bench sim chaos soak prove docs package constraints sbom audit clean
+.PHONY: help demo test test-all lint check format up down bench sim chaos soak prove docs package constraints sbom audit clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.installed: pyproject.toml constraints.txt scripts/build_tools.txt scripts/environment.sh
 	@scripts/environment.sh
@@ -24,10 +25,15 @@ else
 	@$(BIN)/python -m localstack.run $(STORE) -- $(BIN)/bucketlog demo --bucket s3://bucketlog $(ARGS)
 endif
 
-test: .venv/.installed ## all tests; ends with the real servers that took part  [ARGS='-k name']
+test: .venv/.installed ## the tests of a change, without the files marked `long`  [ARGS='-k name']
+	@scripts/install.sh --background minio localstack
+	@scripts/install.sh kcat redis-tls kafka-tools
+	@$(ALL_TESTS) -m "not long" $(ARGS)
+
+test-all: .venv/.installed ## all tests: about an hour; ends with the real servers that took part  [ARGS='-k name']
 	@scripts/install.sh --background minio localstack spark-jars schema-registry keycloak terraform tflint helm linters schemas prometheus supply-tools go-client
 	@scripts/install.sh kcat chromium redis-tls kafka-tools
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(ALL_TESTS) $(ARGS)
 
 lint: .venv/.installed ## format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet .

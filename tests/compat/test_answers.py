@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.embedded.cluster import EmbeddedCluster
@@ -23,6 +24,8 @@ from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient
 from tests.scenarios.api_walk import leaf_codes
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 IGNORED = frozenset(
     {

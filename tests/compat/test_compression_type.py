@@ -3,6 +3,7 @@
 from itertools import product
 from pathlib import Path
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.batch import Codec, read_header
@@ -14,6 +15,8 @@ from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient, build_batch, fetch_values
 from tests.servers.components import Components
 from tests.servers.lone_broker import lone_broker
+
+pytestmark = pytest.mark.long
 
 RECORDS = [(b"key %d" % number, b"value " * 100) for number in range(50)]
 NOT_YET = (

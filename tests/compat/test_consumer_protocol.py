@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError
 from localstack.apache_kafka import running_kafka
 from tests.scenarios.consumer_protocol_steps import run_all
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 DOCUMENTED = {
     "invalid requests: heartbeat to nothing",

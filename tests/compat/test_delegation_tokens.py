@@ -32,6 +32,8 @@ from tests.servers.secured_brokers import (
     secured_kafka,
 )
 
+pytestmark = pytest.mark.long
+
 HOUR_MS, DAY_MS, WEEK_MS = 3_600_000, 86_400_000, 604_800_000
 USERS = ("ann", "bob", "eve")
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"

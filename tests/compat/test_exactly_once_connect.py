@@ -19,6 +19,8 @@ from tests.servers.kafka_applications import (
 from tests.servers.kafka_tools import KafkaTools
 from tests.servers.own_cluster import OwnCluster
 
+pytestmark = pytest.mark.long
+
 LINES = 10
 APPENDS = 20
 TURNS = 3

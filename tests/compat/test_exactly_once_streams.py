@@ -13,6 +13,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_tools import participating_tools
 from tests.servers.own_cluster import OwnCluster
 
+pytestmark = pytest.mark.long
+
 WORDS, COUNTS = "streams-plaintext-input", "streams-wordcount-output"
 LINES = 50
 TURNS = 4

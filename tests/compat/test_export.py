@@ -20,6 +20,8 @@ from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import PATIENCE_S
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 
 def produce(bootstrap: str, topic: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.embedded.cluster import EmbeddedCluster
@@ -21,6 +22,8 @@ from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient, build_batch
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 SEQUENCES, STEPS = 40, 25
 PARTITIONS = 3

@@ -24,6 +24,8 @@ from tests.servers.kafka_applications import (
 )
 from tests.servers.kafka_tools import KafkaTools
 
+pytestmark = pytest.mark.long
+
 APPLICATION = "streams-wordcount"
 QUICK_CLEANING = {
     "compaction_check_interval_ms": "250",

@@ -12,6 +12,8 @@ import bucketlog
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.servers.kafka_tools import KafkaTools
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -30,6 +30,8 @@ from localstack.apache_kafka import running_kafka
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 TOPICS = {"plain": 3, "txn": 2, "keyed": 1}
 RECORDS = 20_000
 Rows = dict[tuple[str, int], list[tuple[object, ...]]]

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -19,6 +20,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_applications import application, properties
 from tests.servers.kafka_tools import KafkaTools
 from tests.servers.lone_broker import lone_broker
+
+pytestmark = pytest.mark.long
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "gzip": {"compression.type": "gzip"},

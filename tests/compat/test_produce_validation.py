@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from bucketlog.log_format.errors import ConfigurationError
@@ -12,6 +13,8 @@ from tests.models.validation_cases import CASES, Case
 from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 Answer = tuple[ErrorCode, tuple[int, ...]]
 """The error, and the rejected records that the response names."""

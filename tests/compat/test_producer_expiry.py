@@ -14,6 +14,8 @@ from tests.servers.broker_process import BrokerProcess
 from tests.servers.components import Components
 from tests.servers.kafka_tools import participating_tools
 
+pytestmark = pytest.mark.long
+
 VALUES = ["first", "second", "third"]
 
 

@@ -19,6 +19,8 @@ from tests.servers.kafka_tools import participating_tools
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
+pytestmark = pytest.mark.long
+
 TOPIC = "t"
 CLIENT_TRIES = 3
 ANSWERED = 'bucketlog_request_seconds_count{api="InitProducerId"}'

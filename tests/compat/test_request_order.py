@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.log_format.errors import ConfigurationError
 from localstack.apache_kafka import running_kafka
 from tests.scenarios.pipelined_pairs import PAIRS, times_seen
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 TRIES = 10
 

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from bucketlog.log_format.errors import ConfigurationError
 from localstack.apache_kafka import running_kafka
 from tests.rigs.wire_client import WireClient
 from tests.scenarios.settings_comparison import Answer, answers, problems
 from tests.servers.components import Components
 from tests.servers.lone_broker import lone_broker
+
+pytestmark = pytest.mark.long
 
 
 def test_the_answers_are_kafkas(tmp_path: Path, components: Components) -> None:

@@ -10,6 +10,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.round_trip import create_topic
 from tests.servers.kafka_tools import KafkaTools
 
+pytestmark = pytest.mark.long
+
 PARTITIONS, RECORDS = 3, 300
 _GROUPS = ("kafka-share-groups",)
 _numbers = count()

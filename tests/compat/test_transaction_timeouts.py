@@ -16,6 +16,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 from tests.servers.own_cluster import OwnCluster
 
+pytestmark = pytest.mark.long
+
 TIMEOUT_MS = 2_000
 STOPPED_S = 4.0
 """Longer than the timeout, and shorter than the sessions of the members of a group."""

@@ -19,6 +19,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 from tests.servers.own_valkey import OwnValkey
 
+pytestmark = pytest.mark.long
+
 TOOL = "kafka-transactions"
 
 

@@ -31,6 +31,8 @@ from tests.rigs.wire_client import WireClient
 from tests.servers.components import Components
 from tests.servers.kafka_tools import participating_tools
 
+pytestmark = pytest.mark.long
+
 Rows = dict[int, list[tuple[int, bytes]]]
 LEVELS = pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 WAIT_S = 30

@@ -30,6 +30,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_tools import participating_tools
 from tests.servers.own_cluster import OwnCluster
 
+pytestmark = pytest.mark.long
+
 T = TypeVar("T")
 CALL_S, HUNG_S = 10.0, 30.0
 """The limit of a call of librdkafka, and when a call that ignores it is given up."""

@@ -14,6 +14,8 @@ from scripts.audit import Finding, audit
 from tests.infra.programs import ROOT, installed, run
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 
 class Advisories(BaseHTTPRequestHandler):
     """Answers as OSV does: one package has one advisory."""

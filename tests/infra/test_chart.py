@@ -19,6 +19,8 @@ from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra.programs import INFRA, ROOT, installed, run
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 CHART = INFRA / "helm"
 NEEDED = {
     "image": {"repository": "example/bucketlog", "tag": "1.0"},

@@ -39,6 +39,8 @@ from tests.rigs.users import write_key_file
 from tests.servers.cluster import free_port
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 SECURED = NEEDED | {
     "protocol": "SASL_SSL",
     "tls": {"secretName": "broker-tls", "clientAuth": "requested"},

@@ -16,6 +16,8 @@ from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.infra.programs import INFRA, MODULES, ROOT, installed, run
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 DOCKERFILE = INFRA / "container" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
 

@@ -13,6 +13,8 @@ from localstack.provision import POLICIES, main, policy
 from localstack.servers import ACCESS_KEY, REGION, SECRET_KEY, StoreName, running
 from tests.infra.policies import for_stores_here
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "localstack/compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

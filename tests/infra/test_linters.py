@@ -15,6 +15,8 @@ import pytest
 from tests.infra.programs import INFRA, MODULES, installed, run
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 SKIP = re.compile(r"checkov:skip=(\w+):?(.*)")
 REASON_WORDS_MIN = 4
 

@@ -16,6 +16,8 @@ from tests.infra.programs import EXAMPLES, MODULES
 from tests.infra.provider_schema import schema_of
 from tests.infra.workshop import FOLDERS, Workshop
 
+pytestmark = pytest.mark.long
+
 WITHOUT_VALIDATION = "bool"
 
 

@@ -17,6 +17,8 @@ from tests.scenarios.observed import (
 )
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def prometheus(components: Components) -> Path:

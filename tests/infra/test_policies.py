@@ -14,6 +14,8 @@ from bucketlog.tiered_storage.backends.s3_requests import S3Requests
 from tests.infra.policies import BROKER, EvaluationError, Policies, Policy, evaluated
 from tests.infra.programs import MODULES
 
+pytestmark = pytest.mark.long
+
 LOG = {"bucket_name": "example-log", "bucket_prefix": "prod"}
 ROOT = "arn:aws:s3:::example-log/prod/0/"
 

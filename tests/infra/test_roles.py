@@ -26,6 +26,8 @@ from tests.rigs.patience import PATIENCE_S, let_pass
 from tests.servers.broker_process import BrokerProcess
 from tests.servers.own_valkey import OwnValkey
 
+pytestmark = pytest.mark.long
+
 BUCKET = "example-log"
 LAKE = "example-lake"
 URL = f"s3://{BUCKET}/prod"

@@ -21,6 +21,8 @@ from tests.rigs.patience import PATIENCE_S
 from tests.rigs.users import write_key_file
 from tests.servers.cluster import free_port
 
+pytestmark = pytest.mark.long
+
 MODULE = "terraform/broker"
 SECURED = "SASL_SSL"
 PASSWORD = "a password"

@@ -20,6 +20,8 @@ from tests.infra import costs, pages
 from tests.infra.programs import EXAMPLES, MODULES
 from tests.rigs.patience import PATIENCE_S
 
+pytestmark = pytest.mark.long
+
 BROKER = (MODULES / "broker" / "main.tf").read_text()
 PREFIX = "BUCKETLOG_"
 

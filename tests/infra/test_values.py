@@ -22,6 +22,8 @@ from tests.infra.modules import read_module
 from tests.infra.programs import MODULES
 from tests.infra.workshop import FOLDERS, Workshop
 
+pytestmark = pytest.mark.long
+
 OPERATIONS = {
     "aws_appautoscaling_policy": ("application-autoscaling", "PutScalingPolicy"),
     "aws_appautoscaling_target": ("application-autoscaling", "RegisterScalableTarget"),

@@ -22,6 +22,8 @@ from tests.rigs.wire_client import WireClient
 from tests.scenarios.api_walk import leaf_codes, walk
 from tests.servers.broker_process import Start
 
+pytestmark = pytest.mark.long
+
 NAME = "t"
 """Of the topic, the group, the transactional id and the user in all requests."""
 AUTHORIZATION_ERRORS = {

@@ -14,6 +14,8 @@ from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 
+pytestmark = pytest.mark.long
+
 MECHANISM = "SCRAM-SHA-256"
 ADMIN = "ADMIN"
 

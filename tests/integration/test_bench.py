@@ -15,6 +15,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -11,6 +11,8 @@ from bucketlog.metadata.view import View
 from bucketlog.stateless_broker.network.turns import SLICE_UNITS
 from tests.rigs.broker_rig import Rig, create_topic
 
+pytestmark = pytest.mark.long
+
 
 def metadata(rig: Rig, topics: object, version: int = 4) -> "asyncio.Task[Any]":
     return rig.send(ApiKey.METADATA, version, topics=topics, allow_auto_topic_creation=False)

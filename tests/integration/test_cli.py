@@ -21,6 +21,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import COMMAND, Shell
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -17,6 +17,8 @@ from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import Shell
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 ADD_ANN = ("acl", "add", "--allow-principal", "User:ann", "--topic", "t")
 ANN_READS = Acl(principal="User:ann", operation="READ", resource="TOPIC", name="t")
 EVE_READS = Acl(

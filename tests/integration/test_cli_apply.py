@@ -10,6 +10,8 @@ import pytest
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 FILE = """\
 topics:
   - name: orders

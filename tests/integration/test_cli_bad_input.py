@@ -10,6 +10,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.own_shell import OwnShell
 from tests.scenarios.bad_input import ROWS, BadInput, complaints, kept, prepare
 
+pytestmark = pytest.mark.long
+
 ROWS_MIN = 60
 
 

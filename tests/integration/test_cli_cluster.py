@@ -12,6 +12,8 @@ from tests.rigs.users import write_key_file
 from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.own_valkey import OwnValkey
 
+pytestmark = pytest.mark.long
+
 SECRET = "a secret, =ü"
 OTHER = "another secret"
 INIT = ("cluster", "init", "--add-scram", "ann")

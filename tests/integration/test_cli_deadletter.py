@@ -20,6 +20,8 @@ from tests.rigs.shell import Shell
 from tests.rigs.users import PASSWORD, add_user, write_key_file
 from tests.servers.broker_process import Start
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 HEADERS: Sequence[tuple[str, str | bytes | None]] = (("h", b"\x00\xfe"), ("h", None), ("t", "x"))
 FAILING = {1: ValueError("out of stock"), 2: KeyError("price"), 4: ValueError("\x1b]0;owned\x07")}

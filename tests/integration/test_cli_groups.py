@@ -10,6 +10,8 @@ import pytest
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -13,6 +13,8 @@ from tests.rigs.patience import eventually
 from tests.rigs.shell import Shell
 from tests.servers.cluster import running_cluster
 
+pytestmark = pytest.mark.long
+
 LONG = {"session_timeout_ms": "120000"}
 """The broker stays a member for as long as the test lasts."""
 _numbers = count()

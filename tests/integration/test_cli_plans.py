@@ -15,6 +15,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.own_shell import OwnShell
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

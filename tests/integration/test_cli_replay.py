@@ -17,6 +17,8 @@ from bucketlog.replaying.selection import parse_offsets
 from bucketlog.replaying.to_topic import Copy
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 Seen = dict[int, list[tuple[bytes | None, bytes | None, object, int]]]
 

@@ -14,6 +14,8 @@ from tests.rigs.own_shell import OwnShell
 from tests.rigs.shell import Shell
 from tests.servers.schema_registry import Registry
 
+pytestmark = pytest.mark.long
+
 NOBODY = "127.0.0.1:1"
 ID = {"name": "id", "type": "string"}
 COUNT = {"name": "count", "type": "int"}

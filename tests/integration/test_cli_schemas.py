@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from bucketlog import Log, SchemaRegistry, Topic
@@ -10,6 +11,8 @@ from bucketlog.schema_registry.framing import header
 from tests.models import order_messages
 from tests.rigs.shell import Shell
 from tests.servers.schema_registry import Registry
+
+pytestmark = pytest.mark.long
 
 
 class Line(BaseModel):

@@ -21,6 +21,8 @@ from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import COMMAND, Shell
 from tests.servers.stand_in_registry import ONE_SUBJECT, served_registry
 
+pytestmark = pytest.mark.long
+
 NOBODY = "127.0.0.1:1"
 _numbers = count()
 

@@ -14,6 +14,8 @@ from tests.rigs.shell import Shell
 from tests.rigs.users import write_key_file
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 SECRET = "a secret, =ü"
 OTHER = "another secret"
 

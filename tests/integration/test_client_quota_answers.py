@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bucketlog.log_format.errors import ConfigurationError
 from bucketlog.log_format.wire.api_keys import ApiKey
 from localstack.apache_kafka import running_kafka
@@ -10,6 +12,8 @@ from tests.rigs.patience import eventually
 from tests.rigs.wire_client import WireClient
 from tests.servers.broker_process import Start
 from tests.servers.components import Components
+
+pytestmark = pytest.mark.long
 
 Parts = list[tuple[str, str | None]]
 Ops = list[tuple[str, float | None]]

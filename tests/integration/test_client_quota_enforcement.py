@@ -12,6 +12,8 @@ from tests.rigs.patience import PATIENCE_S, Deadline
 from tests.rigs.wire_client import WireClient, build_batch, fetch_values
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 BATCH = build_batch([(None, b"v" * 10_000)])
 HOUR_MS = 3_600_000
 THROTTLED = 89

@@ -1,8 +1,12 @@
 """Client quotas with Apache Kafka's kafka-configs."""
 
+import pytest
+
 from tests.servers.broker_process import Start
 from tests.servers.components import Components
 from tests.servers.kafka_tools import participating_tools
+
+pytestmark = pytest.mark.long
 
 ENTITIES = [
     (("--entity-type", "users", "--entity-name", "ann"), "producer_byte_rate=1024"),

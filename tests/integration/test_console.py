@@ -35,6 +35,8 @@ from tests.scenarios.console_walk import (
 from tests.servers.browser import WatchedPage, console_process
 from tests.servers.stand_in_registry import RegistryAnswer, schema_answer, served_registry
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def bucket_url(tmp_path_factory: pytest.TempPathFactory) -> str:

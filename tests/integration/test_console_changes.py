@@ -25,6 +25,8 @@ from tests.rigs.users import write_key_file
 from tests.scenarios.console_walk import accessibility, number_in
 from tests.servers.browser import WatchedPage, console_process
 
+pytestmark = pytest.mark.long
+
 SCRIPT = "<script>window.owned=1</script>"
 
 

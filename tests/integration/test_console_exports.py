@@ -23,6 +23,8 @@ from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND, Shell
 from tests.servers.browser import WatchedPage, console_process
 
+pytestmark = pytest.mark.long
+
 SEARCHES = {
     "newest": f"topic={ORDERS}&partition=1&rows=20",
     "oldest": f"topic={PAYMENTS}&partition=0&seek=oldest&rows=7",

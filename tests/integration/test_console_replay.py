@@ -10,6 +10,8 @@ from tests.rigs.console_log import ORDERS, write_log
 from tests.scenarios.console_walk import NARROW, accessibility, check_query, check_replay
 from tests.servers.browser import WatchedPage, console_process
 
+pytestmark = pytest.mark.long
+
 SETTINGS = {"sql_ms_max": "600000", "page_ms_max": "600000"}
 
 

@@ -10,6 +10,8 @@ from bucketlog.cost.of_brokers import figures_in
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 
 def test_what_is_counted_is_what_was_done(tmp_path: Path) -> None:
     with EmbeddedCluster(tmp_path) as cluster:

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.scenarios.crash import crash
+
+pytestmark = pytest.mark.long
 
 KILLS = 3
 RECORDS_BETWEEN = 2_000

@@ -20,6 +20,8 @@ from tests.rigs.takeover import Load
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
+pytestmark = pytest.mark.long
+
 NONE = ErrorCode.none
 REDIS_TIMEOUT_MS = 500
 QUICK: dict[str, Any] = {

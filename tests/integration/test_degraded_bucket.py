@@ -20,6 +20,8 @@ from tests.rigs.takeover import Load
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
+pytestmark = pytest.mark.long
+
 NONE, TIMED_OUT = ErrorCode.none, ErrorCode.request_timed_out
 PUTS_IN_FLIGHT = 2
 GIVE_UP_MS = 1_000

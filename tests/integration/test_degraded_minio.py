@@ -27,6 +27,8 @@ from tests.servers.cluster import free_port
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import ANY_PORT, State, Way
 
+pytestmark = pytest.mark.long
+
 TOPIC, PARTITIONS = "degraded", 3
 MIB = 1 << 20
 GIVE_UP_MS = 1000

@@ -18,6 +18,8 @@ from tests.servers.cluster import free_port
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
+pytestmark = pytest.mark.long
+
 QUICK = {"redis_timeout_ms": "500", "heartbeat_interval_ms": "100", "session_timeout_ms": "1000"}
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from bucketlog.cli.main import main
 
+pytestmark = pytest.mark.long
+
 FLIGHTS = 3000
 
 

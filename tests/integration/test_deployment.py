@@ -17,6 +17,8 @@ from localstack.up import DeploymentError, down, main, up
 from tests.rigs.file_modes import exposed
 from tests.rigs.patience import PATIENCE_S
 
+pytestmark = pytest.mark.long
+
 WORDS = Topic("words", value=str)
 
 

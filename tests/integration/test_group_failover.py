@@ -1,7 +1,11 @@
 """The coordinator of live groups is killed."""
 
+import pytest
+
 from tests.scenarios.group_failover import group_failover
 from tests.scenarios.group_members import CONSUMER_CONFIG
+
+pytestmark = pytest.mark.long
 
 
 def test_groups_go_on_when_their_coordinator_is_killed() -> None:

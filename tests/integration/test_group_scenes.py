@@ -26,6 +26,8 @@ from tests.rigs.group_members import (
 from tests.rigs.patience import Deadline
 from tests.servers.cluster import running_cluster
 
+pytestmark = pytest.mark.long
+
 EACH = 40
 _numbers = count()
 Records = list[Record[bytes, str]]

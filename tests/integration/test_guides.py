@@ -22,6 +22,8 @@ from bucketlog.stateless_broker.settings.broker import BrokerSettings
 from tests.models.repository import ROOT
 from tests.servers.cluster import free_port
 
+pytestmark = pytest.mark.long
+
 GUIDES = sorted(path.name for path in (ROOT / "docs/guides").glob("*.md"))
 PAGES = ["docs/tutorial.md", *(f"docs/guides/{name}" for name in GUIDES)]
 ADDRESS = "localhost:9092"

@@ -19,6 +19,8 @@ from tests.models.repository import ROOMS, ROOT
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
 
+pytestmark = pytest.mark.long
+
 PLUGIN_TEST = """
 import bucketlog
 

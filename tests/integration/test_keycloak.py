@@ -25,6 +25,8 @@ from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 from tests.servers.keycloak import AUDIENCE, CLIENT, SECRET, SHORT, STRANGER, Keycloak
 
+pytestmark = pytest.mark.long
+
 RECORDS = 200
 SHORT_LOGINS = 4
 UNKNOWN_KEY = encoded({"alg": "RS256", "kid": "unknown"}, {})

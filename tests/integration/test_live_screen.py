@@ -24,6 +24,8 @@ from tests.rigs.own_shell import OwnShell
 from tests.rigs.patience import PATIENCE_S, eventually_async
 from tests.rigs.shell import Shell
 
+pytestmark = pytest.mark.long
+
 HOSTILE = "evil\x1b]0;pwned\x07[bold red]x[/]"
 _numbers = count()
 

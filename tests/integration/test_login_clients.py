@@ -17,6 +17,8 @@ from tests.servers import franz_go
 from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 RECORDS = 200
 SESSION_MS = 4000
 LOGINS = 8

@@ -19,6 +19,8 @@ from tests.rigs.users import PASSWORD, add_user, write_key_file
 from tests.rigs.wire_client import WireClient, encode_request
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 LOGIN_APIS = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 REQUEST_BYTES_MAX = 65_536

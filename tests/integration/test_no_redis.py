@@ -12,6 +12,8 @@ from tests.rigs.patience import Deadline, eventually
 from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import Cluster, ClusterBroker, running_cluster
 
+pytestmark = pytest.mark.long
+
 TOPIC = "t"
 RECORDS = 60
 NOT_A_MEMBER = (

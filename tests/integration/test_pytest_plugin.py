@@ -20,6 +20,8 @@ from bucketlog import EmbeddedCluster, Topic, connect
 from tests.integration.test_embedded import is_running, wait_gone
 from tests.rigs.patience import PATIENCE_S, eventually
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "sample_project"
 SAMPLE_TESTS = 8

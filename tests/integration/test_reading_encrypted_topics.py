@@ -32,6 +32,8 @@ from bucketlog.tiered_storage.encryption.key_service import KeyAccess
 from tests.rigs.encryption import write_keys
 from tests.rigs.patience import eventually
 
+pytestmark = pytest.mark.long
+
 COUNT = 300
 SECRET = "nobody may read this"
 START_MS = 1_700_000_000_000

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.models.readme import read_start, said_to_print
+
+pytestmark = pytest.mark.long
 
 README = Path(__file__).parents[2] / "README.md"
 

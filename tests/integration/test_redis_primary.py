@@ -23,6 +23,8 @@ from tests.servers.redis_servers import (
     with_sentinels,
 )
 
+pytestmark = pytest.mark.long
+
 NONE = ErrorCode.none
 LOOKS_OFTEN = {"redis_lookup_interval_ms": 100}
 

@@ -12,6 +12,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from scripts.reference_pages import EXAMPLE_PRELUDE
 from tests.models.public_names import PublicName, public_names
 
+pytestmark = pytest.mark.long
+
 PUBLIC = {public.path: public for public in public_names()}
 EXAMPLES = griffe.DocstringSectionKind.examples
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -20,6 +20,8 @@ from tests.scenarios.retention import (
     walk,
 )
 
+pytestmark = pytest.mark.long
+
 MINUTE_MS = 60_000
 TEN_HOURS = {"retention.ms": str(10 * HOUR_MS)}
 SIX_BATCHES = {"retention.ms": "-1", "retention.bytes": str(6 * BATCH_BYTES)}

@@ -18,6 +18,8 @@ from bucketlog.log_format.errors import ConfigurationError, InvalidDataError
 from tests.rigs.group_members import fill
 from tests.rigs.patience import PATIENCE_S, eventually
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 AT_ONCE = Retrying(first_pause_s=0.001, longest_pause_s=0.002)
 Text = Record[bytes, str]

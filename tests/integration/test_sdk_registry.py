@@ -20,6 +20,8 @@ from tests.rigs.patience import PATIENCE_S, eventually_async
 from tests.servers.schema_registry import Registry
 from tests.servers.way import ANY_PORT, State, Way
 
+pytestmark = pytest.mark.long
+
 
 class Line(BaseModel):
     sku: str

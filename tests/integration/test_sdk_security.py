@@ -17,6 +17,8 @@ from tests.rigs.shell import Shell
 from tests.rigs.users import add_user, write_key_file
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 SECRET = "a secret, =ü"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 TOPIC: "bucketlog.Topic[bytes, bytes]" = bucketlog.Topic("t")

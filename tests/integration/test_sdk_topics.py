@@ -23,6 +23,8 @@ from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.rigs.group_members import fill, leave_in_turn, poll_until
 from tests.rigs.patience import PATIENCE_S, Deadline
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 SOON: dict[str, Any] = {"discovery_interval_s": 0.1, "start": "latest"}
 

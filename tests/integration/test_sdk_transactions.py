@@ -23,6 +23,8 @@ from bucketlog.log_format.errors import (
 from tests.rigs.patience import eventually
 from tests.servers.own_cluster import OwnCluster
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -24,6 +24,8 @@ from tests.servers.broker_process import BrokerProcess
 from tests.servers.browser import PATIENT, console_process
 from tests.servers.lone_broker import listener, lone_broker
 
+pytestmark = pytest.mark.long
+
 PROGRAM = "bucketlog.console.broker_program"
 USER, PASSWORD = "ann", "secret:ü"
 SAME_PAGES = (

@@ -17,6 +17,8 @@ from tests.scenarios.site_questions import QUESTIONS, Question, ask
 from tests.servers.browser import WatchedPage
 from tests.servers.static_site import served
 
+pytestmark = pytest.mark.long
+
 SOME = 4
 """Every fourth question; `make prove WHAT=docs` asks all."""
 

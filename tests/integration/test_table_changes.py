@@ -15,6 +15,8 @@ from tests.rigs.patience import eventually
 from tests.rigs.table_lake import PARTITIONS, TOPIC, Lake
 from tests.rigs.written_log import START_MS
 
+pytestmark = pytest.mark.long
+
 SCHEMA = ("--schema", "id string, amount double")
 UPSERT = (*SCHEMA, "--changes", "upsert")
 KEYS = 12

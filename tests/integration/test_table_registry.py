@@ -13,6 +13,8 @@ from tests.rigs.table_lake import Lake
 from tests.servers.cluster import free_port
 from tests.servers.schema_registry import Registry
 
+pytestmark = pytest.mark.long
+
 SCHEMA = ("--schema", "id string")
 
 

@@ -12,6 +12,8 @@ from bucketlog.ingesting.task_processes import TaskProcessError, TaskProcesses
 from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.table_lake import Lake
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:

@@ -26,6 +26,8 @@ from tests.rigs.patience import PATIENCE_S, eventually
 from tests.rigs.shell import COMMAND
 from tests.rigs.written_log import START_MS, WrittenLog
 
+pytestmark = pytest.mark.long
+
 FILE = """
 bucket: file://${LAKE_FOLDER}/log
 catalog:

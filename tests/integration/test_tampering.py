@@ -20,6 +20,8 @@ from tests.rigs.several_brokers import QUICK, Brokers, stored
 from tests.rigs.takeover import delete_key
 from tests.servers.own_valkey import OwnValkey
 
+pytestmark = pytest.mark.long
+
 NONE = ErrorCode.none
 NO_PACKED_VALUE = b"\xc1foreign"
 

@@ -13,6 +13,8 @@ from tests.scenarios.round_trip import create_topic
 from tests.servers.cluster import Cluster, running_cluster
 from tests.servers.tenant_brokers import ACME, GLOBEX, OWN_LISTENERS, TENANTS, tenant_file
 
+pytestmark = pytest.mark.long
+
 SAME = "same"
 """The name of the topic, the transactional id and the group."""
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from redis import Redis
 
 from bucketlog.tiered_storage.backends.location import open_sync_bucket
@@ -9,6 +10,8 @@ from tests.rigs.users import write_key_file
 from tests.scenarios.tenant_walk import walk_as_tenant
 from tests.servers.broker_process import Start
 from tests.servers.tenant_brokers import TENANTS, WALKED, address, tenant_file
+
+pytestmark = pytest.mark.long
 
 
 def test_no_api_shows_names_of_another_tenant(start: Start, tmp_path: Path, redis_url: str) -> None:

@@ -22,6 +22,8 @@ from bucketlog.testing import (
 from tests.integration.test_embedded import wait_until_alone
 from tests.rigs.patience import PATIENCE_S, eventually
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -29,6 +29,8 @@ from tests.servers.components import Components
 from tests.servers.franz_go import GoClientError
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 
+pytestmark = pytest.mark.long
+
 TWO = "PLAIN:PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"
 RECORDS = 500
 REFUSAL_S = 3

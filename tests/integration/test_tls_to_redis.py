@@ -32,6 +32,8 @@ from tests.servers.redis_servers import (
     with_sentinels,
 )
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
 PASSWORD = "se:cr@t/"
 CLIENT = rfc4514("CN=broker")

@@ -25,6 +25,8 @@ from tests.scenarios.refused_logins import REFUSED
 from tests.scenarios.round_trip import PARTITIONS, create_topic, differences, make_rows
 from tests.servers.broker_process import BrokerProcess, Start
 
+pytestmark = pytest.mark.long
+
 CLIENTS = ("confluent-kafka", "aiokafka", "kafka-python")
 RECORDS = 200
 OAUTHBEARER = "OAUTHBEARER"

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "docs/sdk.md", "docs/testing.md")
 PROJECT = "tests/sample_project"

@@ -16,6 +16,8 @@ from tests.servers.broker_process import BrokerProcess, Start
 from tests.servers.components import Components
 from tests.servers.kafka_tools import KafkaTools, participating_tools
 
+pytestmark = pytest.mark.long
+
 USERS = ("--entity-type", "users")
 ANN = (*USERS, "--entity-name", "ann")
 SHA_256, SHA_512 = 1, 2

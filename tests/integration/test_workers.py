@@ -16,6 +16,8 @@ from bucketlog.log_format.wire.api_keys import ApiKey
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.wire_client import WireClient
 
+pytestmark = pytest.mark.long
+
 
 class Row:
     """The command and what its workers say."""

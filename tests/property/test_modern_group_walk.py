@@ -11,6 +11,7 @@ import itertools
 from dataclasses import replace
 
 import ormsgpack
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -27,6 +28,8 @@ from bucketlog.consumers.modern_state import ModernGroupState
 from bucketlog.consumers.stored_modern_group import modern_snapshot, restore_modern
 from bucketlog.log_format.model import TopicIdPartition
 from tests.models.modern_groups import ModelConsumer, ModelTopics
+
+pytestmark = pytest.mark.long
 
 SETTINGS = ModernSettings(session_timeout_ms=10_000, assignment_interval_ms=0)
 NAMES = ("a", "b", "c", "d", "s1", "s2")

@@ -20,6 +20,8 @@ from scripts import spark_package
 from tests.rigs.written_log import WrittenLog, some_records
 from tests.servers.components import Components
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent
 TWO_EXECUTORS = "local-cluster[2,1,1024]"

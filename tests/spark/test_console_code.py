@@ -10,6 +10,8 @@ from bucketlog.log_format.records import DecodedRecord
 from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("key_part", "value_part", "expected"),

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from bucketlog.embedded.cluster import EmbeddedCluster
 from tests.scenarios.examples import run_example
+
+pytestmark = pytest.mark.long
 
 
 def test_spark_batch(tmp_path: Path) -> None:

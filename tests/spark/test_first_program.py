@@ -6,11 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import bucketlog
 from bucketlog.embedded.cluster import EmbeddedCluster
 from bucketlog.spark_jobs.java import find_java
 from tests.models.repository import ROOT
 from tests.rigs.patience import PATIENCE_S
+
+pytestmark = pytest.mark.long
 
 BUCKET = "s3://logs/prod"
 

@@ -13,6 +13,8 @@ from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
 from tests.spark.ingests import Kind, Lake
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(params=["parquet", "iceberg"])  # tests of what comes before a target take one
 def lake(

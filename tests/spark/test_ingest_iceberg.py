@@ -15,6 +15,8 @@ from tests.models.json_cases import DOCUMENTS, Refused
 from tests.spark.conftest import Stored
 from tests.spark.ingests import Lake
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def lake(spark: SparkSession, spark_jars: list[Path], stored: Stored, tmp_path: Path) -> Lake:

@@ -20,6 +20,8 @@ from tests.rigs.shell import COMMAND
 from tests.spark.conftest import Stored
 from tests.spark.ingests import SCHEMA, Lake
 
+pytestmark = pytest.mark.long
+
 
 class DiedError(Exception):
     """In place of a kill."""

@@ -30,6 +30,8 @@ from tests.servers.schema_registry import Registry
 from tests.spark.conftest import Stored
 from tests.spark.ingests import Lake
 
+pytestmark = pytest.mark.long
+
 LINEAGE = ("_log_partition", "_log_offset")
 
 

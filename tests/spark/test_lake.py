@@ -12,6 +12,8 @@ from localstack.servers import REGION, RunningStore, StoreName
 from localstack.spark_jars import s3a_settings
 from tests.rigs.written_log import WrittenLog, some_records
 
+pytestmark = pytest.mark.long
+
 RECORDS = 2 * 6 * 40
 
 

@@ -23,6 +23,8 @@ from tests.servers.s3_stores import moto_server
 from tests.spark.conftest import Stored
 from tests.spark.test_source import as_records
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def orders(stored: Stored) -> Stored:

@@ -16,6 +16,8 @@ from bucketlog.log_reader.tables.iceberg_schema import prepared_table
 from bucketlog.spark_jobs.ingest.catalogs import session_catalog
 from localstack.spark_jars import iceberg_settings
 
+pytestmark = pytest.mark.long
+
 NAME = "partitions"
 ROWS = 120
 COLUMNS = pa.schema(

@@ -23,6 +23,8 @@ from tests.rigs.written_log import START_MS, some_records
 from tests.servers.components import Components
 from tests.spark.conftest import Stored
 
+pytestmark = pytest.mark.long
+
 DAY_MS = 24 * 60 * 60 * 1000
 
 

@@ -12,6 +12,8 @@ from tests.rigs.written_log import WrittenLog, some_records
 from tests.servers.components import Components
 from tests.servers.s3_stores import moto_server
 
+pytestmark = pytest.mark.long
+
 URL = "s3://spark-source/prod"
 
 

@@ -13,6 +13,8 @@ from tests.rigs.checkpoints import write_checkpoint
 from tests.rigs.written_log import START_MS, some_records
 from tests.spark.conftest import Stored
 
+pytestmark = pytest.mark.long
+
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 KAFKA_COLUMNS = (

@@ -12,6 +12,8 @@ from tests.rigs.patience import PATIENCE_S
 from tests.rigs.written_log import some_records
 from tests.spark.conftest import Stored
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def orders(stored: Stored) -> Stored:

@@ -16,6 +16,8 @@ from tests.rigs.written_tier import Batch, WrittenTier, batches_in
 from tests.spark.conftest import Stored
 from tests.spark.test_source import as_records, offsets
 
+pytestmark = pytest.mark.long
+
 
 class Tiered:
     """`orders`: two partitions of 24 batches, with control batches and a void reservation between

@@ -9,6 +9,8 @@ from bucketlog.tiered_storage.backends.file import FileBucket
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.transactional_log import OPEN_PRODUCER, TOPIC, TransactionalLog
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def planted(tmp_path: Path) -> TransactionalLog:

@@ -18,6 +18,8 @@ from bucketlog.console.query_answer import QueryRequest
 from bucketlog.console.query_program import connected
 from bucketlog.console.settings import MIB
 
+pytestmark = pytest.mark.long
+
 
 def arrow_stream(rows: int = 1) -> bytes:
     """Records as the reading process writes them."""

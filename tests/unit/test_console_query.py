@@ -31,6 +31,8 @@ from tests.unit.test_console_hostile_sql import ENDLESS
 from tests.unit.test_console_times import answer
 from tests.unit.test_verify import IDENTITY
 
+pytestmark = pytest.mark.long
+
 PATIENT = {"refresh_ms": 0, "sql_ms_max": 600_000, "page_ms_max": 600_000}
 OWN = "http://localhost"
 READER = (sys.executable, "-P", "-m", "bucketlog.console.query_reader", str(4096 * MIB))
