@@ -65,13 +65,9 @@ def ended(child: Any) -> tuple[int | None, str]:
 def piped(shell: Shell, line: str) -> "subprocess.CompletedProcess[bytes]":
     """A line of the shell, in which `bucketlog` is this one; the code is the first program's."""
     ours = f'bucketlog() {{ {sys.executable} -m bucketlog.cli "$@"; }}'
-    script = f"{ours}; {line}; exit ${{PIPESTATUS[0]}}"
+    command = ["bash", "-c", f"{ours}; {line}; exit ${{PIPESTATUS[0]}}"]
     return subprocess.run(
-        ["bash", "-c", script],
-        capture_output=True,
-        env=shell.environment,
-        timeout=PATIENCE_S,
-        check=False,
+        command, capture_output=True, env=shell.environment, timeout=PATIENCE_S, check=False
     )
 
 

@@ -14,6 +14,8 @@ from tests.scenarios.examples import EXAMPLES
 from tests.servers.components import Components
 from tests.servers.own_postgres import POSTGRES_VERSION, running_postgres
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:

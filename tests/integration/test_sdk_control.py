@@ -16,8 +16,6 @@ from bucketlog.log_format.errors import ConcurrentUseError, ConfigurationError, 
 from tests.rigs.group_members import fill, poll_until
 from tests.rigs.patience import PATIENCE_S, Deadline
 
-pytestmark = pytest.mark.long
-
 _numbers = count()
 Text = Topic[bytes, str]
 

@@ -21,8 +21,6 @@ from tests.rigs.group_members import fill
 from tests.rigs.patience import Deadline
 from tests.rigs.shell import Shell
 
-pytestmark = pytest.mark.long
-
 _numbers = count()
 FOR_EVER_S = 7 * 24 * 3600.0
 KILLS = 4

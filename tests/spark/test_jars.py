@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from localstack.servers import RunningStore
 from localstack.spark_jars import iceberg_settings, s3a_settings
 
+pytestmark = pytest.mark.long
+
 LAKE = "spark-jars"
 
 

@@ -9,6 +9,8 @@ from bucketlog.tiered_storage.backends.memory import MemoryBucket
 from tests.rigs.written_log import some_records
 from tests.spark.conftest import Stored
 
+pytestmark = pytest.mark.long
+
 SEGMENTS = 12
 OURS = """
     SELECT split(msg, ' ')[0] AS what, context FROM python_worker_logs()
