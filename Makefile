@@ -26,7 +26,7 @@ else
 endif
 
 test: .venv/.installed ## the tests of a change, without the files marked `long`  [ARGS='-k name']
-	@scripts/install.sh --background minio localstack
+	@scripts/install.sh --background minio localstack spark-jars schema-registry
 	@scripts/install.sh kcat redis-tls kafka-tools
 	@$(ALL_TESTS) -m "not long" $(ARGS)
 
