@@ -36,5 +36,5 @@ async def test_many_closed_writers_begin_a_new_epoch(brokers: Brokers) -> None:
     for rig in pair:
         assert await produce(rig) == (NONE, count)
         count += 1
-    assert await end_of(pair[0]) == count  # waits for what the other broker acknowledged
+    assert await end_of(pair[0]) == count  # waits for the other broker's record
     assert len(await stored(pair[0])) == count

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.rigs.patience import PATIENCE_S
-from tests.servers.prepared_process import PreparedProcess
+from tests.servers.prepared_process import PreparedProcess, run_prepared
 
 COMMAND = [sys.executable, "-m", "bucketlog.cli"]
 
@@ -17,9 +17,9 @@ class Shell:
         self.environment = {**os.environ, "BUCKETLOG_BOOTSTRAP": bootstrap}
 
     def __call__(self, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-        with self.start(*arguments) as process:
-            out, errors = process.communicate(stdin, PATIENCE_S)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
+        return run_prepared(
+            [*COMMAND, *arguments], stdin, environment=self.environment, timeout_s=PATIENCE_S
+        )
 
     def ok(self, *arguments: str, stdin: bytes = b"") -> bytes:
         done = self(*arguments, stdin=stdin)
@@ -36,7 +36,7 @@ class Shell:
     @contextmanager
     def start(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
         """It does not outlive the block, however that ends."""
-        with PreparedProcess[bytes](
+        with PreparedProcess(
             [*COMMAND, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

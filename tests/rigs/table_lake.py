@@ -17,7 +17,7 @@ from tests.rigs.group_log import IDENTITY
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
 from tests.rigs.written_log import START_MS, WrittenLog
-from tests.servers.prepared_process import PreparedProcess
+from tests.servers.prepared_process import PreparedProcess, run_prepared
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -68,16 +68,14 @@ class Lake:
         ]
 
     def run(self, *arguments: str, code: int = 0) -> dict[str, object]:
-        pipe, command = subprocess.PIPE, [*self.command, *arguments]
-        with PreparedProcess[bytes](command, stdout=pipe, stderr=pipe) as process:
-            out, errors = process.communicate()
-        assert process.returncode == code, errors.decode()
-        return json.loads(out) if not code else {"error": errors.decode()}
+        done = run_prepared([*self.command, *arguments])
+        assert done.returncode == code, done.stderr.decode()
+        return json.loads(done.stdout) if not code else {"error": done.stderr.decode()}
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
         with (self.folder / "out").open("ab") as out, (self.folder / "errors").open("ab") as errors:
-            process = PreparedProcess[bytes]([*self.command, *arguments], stdout=out, stderr=errors)
+            process = PreparedProcess([*self.command, *arguments], stdout=out, stderr=errors)
         try:
             yield process
         finally:

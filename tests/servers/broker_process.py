@@ -50,7 +50,7 @@ class BrokerProcess:
         environment |= {f"BUCKETLOG_{name.upper()}": text for name, text in ours.items()}
         self.log = log
         with log.open("ab") as stderr:
-            self.process = PreparedProcess[bytes](
+            self.process = PreparedProcess(
                 [sys.executable, *(["-P"] if module == MODULE else []), "-m", module],
                 env=environment,
                 stdout=subprocess.PIPE,

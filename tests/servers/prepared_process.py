@@ -15,19 +15,33 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from tests.models.repository import ROOT
 from tests.servers.prepared_server import LENGTH
 
-Text = TypeVar("Text", str, bytes)
 _PR_SET_CHILD_SUBREAPER = 36
 _OF_THE_INTERPRETER = ("PYTHON", "LANG", "LC_", "TZ", "MALLOC_", "LD_", "OPENSSL_")
 """Beginnings of the names of variables that only the start of a process reads."""
 _READ_LATER = {"PYTHONFAULTHANDLER"}
 """The forked process enables the fault handler itself."""
+
+_USUAL = {
+    "executable": None,
+    "preexec_fn": None,
+    "pass_fds": (),
+    "shell": False,
+    "start_new_session": False,
+    "process_group": -1,
+    "umask": -1,
+    "uid": None,
+    "gid": None,
+    "gids": None,
+}
+"""Arguments of the start that a forked process does not know, with their defaults."""
 
 
 class Command(NamedTuple):
@@ -98,9 +112,9 @@ def _interpreter(environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-class PreparedProcess(subprocess.Popen[Text], Generic[Text]):
-    """A process of Python. It is forked from a prepared one if its command and its environment
-    allow that, and otherwise started."""
+class PreparedProcess(subprocess.Popen[bytes]):
+    """A process of Python. It is forked from a prepared one if its command, its environment and the
+    other arguments allow that, and otherwise started."""
 
     def _execute_child(self, *args: Any) -> None:
         start = super()._execute_child  # type: ignore[misc]  # the one place that makes the process
@@ -111,14 +125,12 @@ class PreparedProcess(subprocess.Popen[Text], Generic[Text]):
         environment = dict(os.environ if given["env"] is None else given["env"])
         if (
             command is None
-            or given["preexec_fn"] is not None
-            or given["pass_fds"]
+            or any(given[name] != usual for name, usual in _USUAL.items())
             or _interpreter(environment) != _interpreter(dict(os.environ))
         ):
             start(*args)
             return
         order = command._asdict() | {
-            "has_own_session": given["start_new_session"],
             "folder": os.fspath(given["cwd"] or Path.cwd()),
             "environment": environment,
         }
@@ -128,3 +140,24 @@ class PreparedProcess(subprocess.Popen[Text], Generic[Text]):
         self._child_created = True
         ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(given[end] for end in ends))  # type: ignore[attr-defined]  # as above
+
+
+def run_prepared(
+    command: Sequence[str],
+    stdin: bytes = b"",
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    timeout_s: float | None = None,
+) -> "subprocess.CompletedProcess[bytes]":
+    """`subprocess.run` with a `PreparedProcess`, and with its output."""
+    pipe = subprocess.PIPE
+    with PreparedProcess(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=folder
+    ) as process:
+        try:
+            out, errors = process.communicate(stdin, timeout_s)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)

@@ -2,8 +2,9 @@
 
 `tests.servers.prepared_process` starts it with the number of a connected socket. Each order is one
 message: the length of a JSON text, with the file descriptors of stdin, stdout and stderr; then the
-text. The answer is the pid of the new process, or 0. The new process is a grandchild whose parent
-has ended, so it belongs to the process that gave the order.
+text. The answer is the pid of the new process. The new process is a grandchild whose parent has
+ended, so it belongs to the process that gave the order. The first answer, the server's own pid,
+says that the server is ready.
 """
 
 import faulthandler
@@ -43,14 +44,11 @@ class Order:
     module: str
     arguments: list[str]
     is_path_safe: bool
-    has_own_session: bool
     folder: str
     environment: dict[str, str]
 
     def begin(self) -> None:
         """Run the module in this process."""
-        if self.has_own_session:
-            os.setsid()
         os.chdir(self.folder)
         os.environ.clear()
         os.environ.update(self.environment)

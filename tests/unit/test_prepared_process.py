@@ -1,4 +1,4 @@
-"""A forked process of a test does what a started one does."""
+"""A forked process of a test behaves like a started process."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from tests.rigs.patience import PATIENCE_S
 from tests.rigs.shell import COMMAND
-from tests.servers.prepared_process import PreparedProcess
+from tests.servers.prepared_process import PreparedProcess, run_prepared
 
 PIPE = subprocess.PIPE
 SERVER = "tests.servers.prepared_server"
@@ -21,12 +21,14 @@ def ran(
     arguments: list[str], folder: Path, stdin: bytes = b"", **variables: str
 ) -> tuple[int, bytes, bytes]:
     environment = os.environ | variables
-    command = [*COMMAND, *arguments]
-    with PreparedProcess[bytes](
-        command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, cwd=folder
-    ) as process:
-        out, errors = process.communicate(stdin, PATIENCE_S)
-    return process.returncode, out, errors
+    done = run_prepared(
+        [*COMMAND, *arguments],
+        stdin,
+        environment=environment,
+        folder=folder,
+        timeout_s=PATIENCE_S,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_it_is_a_child_that_a_signal_ends(
     codes = []
     for _ in range(2):
         command = [*COMMAND, "produce", "t", "--bootstrap", "127.0.0.1:1"]
-        with PreparedProcess[bytes](command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        with PreparedProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
             assert psutil.Process(process.pid).ppid() == os.getpid()
             is_forked = SERVER in psutil.Process(process.pid).cmdline()
             assert is_forked != (os.environ.get("BUCKETLOG_TESTS_FORK") == "false")
@@ -77,7 +79,7 @@ def test_it_is_a_child_that_a_signal_ends(
 def test_an_interpreter_with_other_variables_is_started(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONWARNINGS": "error"}
     command = [*COMMAND, "--version"]
-    with PreparedProcess[bytes](command, stdout=PIPE, env=environment, cwd=tmp_path) as process:
+    with PreparedProcess(command, stdout=PIPE, env=environment, cwd=tmp_path) as process:
         assert SERVER not in psutil.Process(process.pid).cmdline()
         assert process.communicate()[0].startswith(b"0.")
     assert COMMAND[0] == sys.executable
